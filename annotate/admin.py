@@ -1,7 +1,7 @@
-"""The admin site: the history of changes, and forms for changes that manager pages do not offer.
+"""The admin site: the history of changes, and forms for changes that aren't available on manager pages.
 
-These changes are account rights, corrections of gold answers, and qualifications without a test. The forms do not
-write rows themselves, but call functions of other packages, for example annotate/controls.
+These are account rights, corrections of gold answers, and qualifications without a test. The forms don't write rows
+themselves. They call functions of other packages, e.g. annotate/controls.
 """
 
 from collections.abc import Callable
@@ -35,7 +35,7 @@ admin.site.site_header = "Assay"
 admin.site.site_title = "Assay"
 admin.site.index_title = "Manage"
 admin.site.site_url = "/"
-# Users create and revoke API tokens on the account page. The admin site could not show a newly created token.
+# Users create and revoke API tokens on the account page. The admin site can't show a new token.
 admin.site.unregister([AuthToken, User, Group])
 
 
@@ -54,7 +54,7 @@ class Undeletable(_ModelAdmin):
 
 
 class ReadOnly(Undeletable):
-    # Do not count all rows of filtered lists, because counting is slow.
+    # Don't count all rows for filtered lists. Counting is slow.
     show_full_result_count = False
 
     def has_add_permission(self, request: HttpRequest) -> bool:
@@ -64,8 +64,8 @@ class ReadOnly(Undeletable):
         return False
 
 
-def shown_in_form(check: Callable[..., object], *arguments: Any) -> None:
-    """Call `check` with the arguments, and turn a refusal into a form error with the same message."""
+def raise_in_form(check: Callable[..., object], *arguments: Any) -> None:
+    """Call `check`, and convert a Refusal to a form error with the same message."""
     try:
         check(*arguments)
     except Refusal as refusal:
@@ -93,7 +93,7 @@ class HistoryAdmin(ReadOnly):
 
 # --- Gold answers
 
-CORRECTED = (
+CORRECTION_HELP = (
     "Past and future answers in tests and queues are compared with the new label, so annotators' accuracies change. "
     "Finished tests keep their results, and pauses remain until you lift them."
 )
@@ -111,17 +111,17 @@ class GoldAnswerForm(_ModelForm):
             return
         task = self.instance.task
         if task.kind.form.several:
-            help_text = f"{task.kind.name(self.instance.label)}. Enter ids, separated by spaces. {CORRECTED}"
+            help_text = f"{task.kind.name(self.instance.label)}. Enter ids, separated by spaces. {CORRECTION_HELP}"
             self.fields["label"] = forms.CharField(widget=forms.Textarea({"rows": 2}), help_text=help_text)
         else:
             choices = [(label, task.kind.name(label)) for label in task.labels]
-            self.fields["label"] = forms.ChoiceField(choices=choices, help_text=CORRECTED)
+            self.fields["label"] = forms.ChoiceField(choices=choices, help_text=CORRECTION_HELP)
 
     def clean(self) -> dict[str, Any]:
         sent = super().clean() or {}
         if "label" in sent:
             gold = self.instance
-            shown_in_form(check_correction, gold.task, gold.purpose, sent["label"], sent["explanation"])
+            raise_in_form(check_correction, gold.task, gold.purpose, sent["label"], sent["explanation"])
         return sent
 
 
@@ -145,14 +145,14 @@ class GoldAnswerAdmin(Undeletable):
             right, total = counts(gold.task).get(gold.item_id, (0, 0))
             return f"{right:,} of {total:,} ({right / total:.0%})" if total else "no answers yet"
 
-        return ["text", "task", "item__language", "purpose", "called", right]
+        return ["text", "task", "item__language", "purpose", "label_name", right]
 
     @admin.display(description="text", ordering="item__text")
     def text(self, gold: GoldAnswer) -> str:
         return str(gold.item.text[:80])
 
     @admin.display(description="label", ordering="label")
-    def called(self, gold: GoldAnswer) -> str:
+    def label_name(self, gold: GoldAnswer) -> str:
         return gold.task.kind.name(gold.label)
 
     def record(self, gold: GoldAnswer) -> SafeString:
@@ -174,9 +174,9 @@ class GoldAnswerAdmin(Undeletable):
 
 
 class QualificationForm(_ModelForm):
-    """A form that grants a qualification without a test.
+    """Grants a qualification without a test.
 
-    by: manager who submits the form
+    by: the manager who submits the form
     """
 
     by: User
@@ -187,19 +187,19 @@ class QualificationForm(_ModelForm):
 
     def clean_annotator(self) -> Annotator:
         annotator: Annotator = self.cleaned_data["annotator"]
-        shown_in_form(accounts.check_may_change, self.by, [annotator.user])
+        raise_in_form(accounts.check_may_change, self.by, [annotator.user])
         return annotator
 
     def clean(self) -> dict[str, Any]:
         sent = super().clean() or {}
         if {"task", "language"} <= sent.keys():
-            shown_in_form(check_grant, sent["task"], sent["language"])
+            raise_in_form(check_grant, sent["task"], sent["language"])
         return sent
 
 
 @admin.register(Qualification)
 class QualificationAdmin(Undeletable):
-    """The list of qualifications. Annotators pass a test, or managers grant a qualification here without one."""
+    """The qualifications that annotators have earned by a test or that managers have granted here."""
 
     list_filter = ["task", "language"]
     search_fields = ["annotator__user__username"]
@@ -237,7 +237,7 @@ class QualificationAdmin(Undeletable):
 
 @admin.register(User)
 class AccountAdmin(_UserAdmin):
-    """Accounts. Only superusers may change rights, so that other managers cannot grant themselves rights."""
+    """Accounts. Only superusers may change rights, so that other managers can't grant themselves rights."""
 
     RIGHTS = ("is_staff", "is_superuser", "groups", "user_permissions")
 
@@ -253,8 +253,8 @@ class AccountAdmin(_UserAdmin):
     def save_model(self, request: HttpRequest, obj: User, form: Any, change: bool) -> None:
         super().save_model(request, obj, form, change)
         if {"is_staff", "is_superuser"} & set(form.changed_data):
-            # When an annotator becomes a manager, revoke the invitation links, because a link in the wrong hands must
-            # not give access to a manager account.
+            # When an annotator becomes a manager, revoke their invitation links, which must not give access to a
+            # manager's account.
             accounts.revoke_invites(Annotator.objects.filter(user=obj))
 
 

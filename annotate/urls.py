@@ -1,6 +1,6 @@
-"""URL patterns of the site, with the right that each page requires and the HTTP methods that it allows.
+"""The site's URL patterns, with the right that each page requires and the HTTP methods it allows.
 
-The URL patterns of the API are in the package api.
+The API's URL patterns are in the package api.
 """
 
 from collections.abc import Callable, Collection
@@ -32,13 +32,13 @@ handler400 = "annotate.pages.error_responses.bad_request"
 handler404 = "annotate.pages.error_responses.page_not_found"
 handler500 = "annotate.pages.error_responses.server_error"
 
-# This is called here rather than in AppConfig.ready, so that commands that serve no pages need not load the admin. They
-# start in two thirds of the time without it.
+# Call this here rather than in AppConfig.ready, so that commands that serve no pages don't load the admin. It takes up
+# a third of their startup time.
 admin.autodiscover()
 
 GET, POST, BOTH = ("GET",), ("POST",), ("GET", "POST")
-PERMIT = "permit"  # the user must be an annotator, and the view receives their permit for the task
-OWN = "own"  # any logged-in user may open the page; a view that changes a task obtains the permit in its transaction
+PERMIT = "permit"  # the user must be an annotator; the view receives their permit for the task
+OWN = "own"  # the user must be logged in; views that change a task get the permit in their transaction
 
 
 def page(
@@ -49,11 +49,11 @@ def page(
     methods: Collection[str] = GET,
     around: Callable[[View, Guard], View] = lambda view, guard: view,
 ) -> URLPattern:
-    """Return the URL pattern of a view that checks the user's right and the HTTP method first.
+    """Return a view's URL pattern, with checks of the user's right and the HTTP method.
 
     right: a key of access.RIGHTS, or PERMIT or OWN
     methods: allowed HTTP methods
-    around: decorator of the checked view, which also receives the decorator that checks the right
+    around: wraps the checked view; takes the view and the decorator that checks the right
     """
     guards = {PERMIT: with_permit, OWN: lambda view: view}
     guard = guards.get(right) or with_right(right)
@@ -180,7 +180,7 @@ OF_MANAGERS: list[tuple[str, View, str, str, tuple[str, ...]]] = [
 urlpatterns = [
     path("tasks/<slug:task>/", include(IN_A_TASK)),  # first, because every answer is sent there
     path("admin/", admin.site.urls),
-    # Browsers request this icon for pages of other packages, namely the admin and the API documentation.
+    # Browsers request this icon for pages that don't link their own: the admin and the API's documentation.
     path("favicon.ico", login_not_required(RedirectView.as_view(url=static("annotate/icon.svg")))),
     *OF_ANNOTATORS,
     path("tasks/<slug:task>/qualification/<str:language>/", include(OF_A_TEST)),

@@ -34,7 +34,7 @@ from annotate.core.option import (
     whole_number,
     words,
 )
-from annotate.exit_status import CALLED_WRONGLY
+from annotate.exit_status import USAGE_ERROR
 from corpora.storage.layout import corpora_on_disk
 from corpora.system import VERSION
 
@@ -151,7 +151,7 @@ class Command(BaseCommand):
             hints = split_pair_hint(arguments, options) + unquoted_hint(arguments, options)
             hints += did_you_mean(arguments, options)
             sentence = f"{reword(message)} {hints}See `assay {subcommand} --help`."
-            raise CommandError(sentence, returncode=CALLED_WRONGLY)
+            raise CommandError(sentence, returncode=USAGE_ERROR)
 
         # If arguments are missing, argparse reports only that, even if the user misspelled an option. `remember` keeps
         # the words of the command line, so that `refuse` can look for such mistakes.
@@ -248,7 +248,7 @@ class ActionCommand(Command):
         if missing := [placeholder(option) if option.argument else option.spelled for option in needed]:
             raise CommandError(
                 f"Required arguments are missing: {', '.join(missing)}. See `assay {self.name} --help`.",
-                returncode=CALLED_WRONGLY,
+                returncode=USAGE_ERROR,
             )
         return inputs
 

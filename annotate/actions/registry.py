@@ -168,7 +168,7 @@ def run(arguments: list[str]) -> None:
             gc.enable()
             command.run_from_argv(["assay", name, *rest])
         case [name, *_]:
-            raise CommandError(unknown_command(name), returncode=exit_status.CALLED_WRONGLY)
+            raise CommandError(unknown_command(name), returncode=exit_status.USAGE_ERROR)
 
 
 def help_text() -> str:

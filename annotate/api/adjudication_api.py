@@ -1,7 +1,7 @@
 """The API for adjudicators: list units that need a decision, get a unit, and decide it.
 
-Operations, rights and refusals are the same as on the pages (adjudicators.py). The API returns the same information
-about a unit as the page shows: if the unit is reviewed blind, votes, judgments and history are hidden.
+Operations, rights and errors are the same as on the pages (pages/adjudicators.py), and so is the information about a
+unit: if the unit is decided blind, votes, judgments and history are hidden.
 """
 
 # Django REST framework has no types.
@@ -51,15 +51,15 @@ class WantedSerializer(serializers.Serializer):
     language = string(
         required=False,
         default="",
-        help_text="only units from the queue of this language; units that are checked blind have no queue",
+        help_text="only units from this language's queue; units that are checked blind have no queue",
     )
     case = serializers.ChoiceField(
         adjudication.CASES,
         required=False,
         allow_blank=True,
         default="",
-        help_text="only units that are checked blind or, among the other units, those without answers, with equal "
-        "answers or with different answers",
+        help_text="only units that are checked blind, or only other units that have no answers, equal answers or "
+        "different answers",
     )
     page = integer(required=False, default=1, min_value=1, help_text=f"the page number; a page has {PER_PAGE} units")
 
@@ -82,11 +82,11 @@ class SettleSerializer(SureSerializer, DiscardSerializer):
 
 
 class DisputedSerializer(serializers.Serializer):
-    unit = integer("the id of the unit, for the URLs of other requests")
+    unit = integer("the unit's id, for the URLs of other requests")
     item = string("the id of the post or record in its source")
     text = string("the text; for a record, the values of the fields, one per line")
     language = string(allow_blank=True, help_text="the language of a record")
-    fields = string_map("the fields of a record by name")
+    fields = string_map("a record's fields by name")
     asked = string(
         allow_blank=True, help_text="the language in the question, if any; the task lists the possible answers"
     )
@@ -106,7 +106,7 @@ class DisputedSerializer(serializers.Serializer):
 
 class WaitingSerializer(DisputedSerializer):
     blind = boolean("whether the unit is checked blind; if so, votes, judgments and history are hidden")
-    told = string_map("columns of the list of cases, such as candidate languages or answers so far; empty if blind")
+    told = string_map("cells of the list of cases by heading, such as candidate languages; empty if blind")
 
 
 class WaitingListSerializer(serializers.Serializer):
@@ -208,7 +208,7 @@ def dossier_row(unit: Unit, annotator: Annotator) -> dict[str, Any]:
     parameters=[WantedSerializer],
 )
 def waiting(request: Request, annotator: Annotator, task: Task) -> dict[str, Any]:
-    """The list omits units that you have judged as an annotator."""
+    """Units that you have judged as an annotator are left out."""
     query = sent(WantedSerializer, request.query_params)
     pages = Paginator(adjudication.to_adjudicate(task, annotator, query["language"], query["case"]), PER_PAGE)
     try:
@@ -217,7 +217,7 @@ def waiting(request: Request, annotator: Annotator, task: Task) -> dict[str, Any
         raise NotFound(f"This page does not exist. The list has {many(pages.num_pages, 'page')}.") from error
     heads = task.kind.pages.list_heads
     units = [
-        # A unit that is reviewed blind has no cells, so its `told` is empty.
+        # A unit that is decided blind has no cells, so its `told` is empty.
         WaitingSerializer.row(unit) | {"blind": unit.blind, "told": dict(zip(heads, cells, strict=False))}
         for unit, cells in adjudication.rows(page, annotator)
     ]
@@ -237,8 +237,8 @@ def dossier(request: Request, annotator: Annotator, task: Task, unit: int) -> di
 
 @resource("POST", "adjudicate", "Settle a unit's label", JudgmentSerializer, SettleSerializer)
 def settle(request: Request, annotator: Annotator, task: Task, unit: int) -> Judgment:
-    """A random sample of settled units goes to a second adjudicator. If you send the same decision again, the response
-    is the stored decision. A different decision is refused until you undo the first one.
+    """A random sample of settled units goes to a second adjudicator. If you retry the same decision, the response is
+    the stored decision. A different decision is refused until you undo the first one.
     """
     case, fields = adjudication.visible_unit(task, annotator, unit), sent(SettleSerializer, request.data)
     label, reason, comment, sure = (fields[name] for name in ("label", "reason", "comment", "sure"))
@@ -248,8 +248,8 @@ def settle(request: Request, annotator: Annotator, task: Task, unit: int) -> Jud
 
 @resource("POST", "adjudicate", "Exclude an undecidable unit from the gold set", JudgmentSerializer, DiscardSerializer)
 def discard(request: Request, annotator: Annotator, task: Task, unit: int) -> Judgment:
-    """If you send the same decision again, the response is the stored decision. A different decision is refused until
-    you undo the first one.
+    """If you retry the same decision, the response is the stored decision. A different decision is refused until you
+    undo the first one.
     """
     case, fields = adjudication.visible_unit(task, annotator, unit), sent(DiscardSerializer, request.data)
     return adjudication.discard(annotator, case.pk, fields["reason"], fields["comment"])
@@ -257,7 +257,7 @@ def discard(request: Request, annotator: Annotator, task: Task, unit: int) -> Ju
 
 @resource("POST", "adjudicate", "Undo your decision")
 def unsettle(request: Request, annotator: Annotator, task: Task, unit: int) -> None:
-    """The unit then waits for an adjudicator again."""
+    """The unit returns to adjudication."""
     get_object_or_404(task.units, pk=unit)
     adjudication.unsettle(annotator, unit)
 

@@ -1,8 +1,8 @@
-"""The REST API, which provides the operations of the pages to programs that annotate on a person's behalf.
+"""The REST API, which lets programs do on an annotator's behalf what the annotator can do on the pages.
 
-The response to a refused request is a JSON object with the keys code and detail. annotate/core/refusals.py defines the
-codes. A request that does not reach an operation gets an error code from Django REST framework instead. Programs can
-safely send the same answer again: the response is then the judgment that was stored the first time.
+An error response is a JSON object with the keys code and detail. annotate/core/refusals.py defines the codes. Errors
+before a view is reached have codes from Django REST framework. Programs can safely retry an answer: the response is
+then the judgment that was stored first.
 """
 
 # Django REST framework has no types.
@@ -71,14 +71,14 @@ class TypedSerializer(serializers.Serializer):
 
 
 class ConceptSerializer(serializers.Serializer):
-    id = string("the id to send in an answer, possibly with the ids of other concepts", source="key")
-    label = string("the name of the concept on the pages", source="name")
-    path = strings("the scheme of the concept and the labels of broader concepts, broadest first")
+    id = string("the id to send in an answer, possibly with other concepts' ids", source="key")
+    label = string("the concept's name on the pages", source="name")
+    path = strings("the concept's scheme and the labels of broader concepts, broadest first")
 
 
 @resource("GET", "permit", "Search the concepts of a task", ConceptSerializer, many=True, parameters=[TypedSerializer])
 def concepts(request: Request, permit: Permit) -> list[concept_picker.Row]:
-    """Returns at most ten concepts, the best match first. If `typed` is empty, returns an empty list."""
+    """Returns up to ten concepts, best match first, or an empty list if `typed` is empty."""
     query = sent(TypedSerializer, request.query_params)
     if permit.task.vocabulary_id is None:
         raise NotFound("The answers of this task are not concepts. GET the task for a list of its answers.")
@@ -90,14 +90,14 @@ def concepts(request: Request, permit: Permit) -> list[concept_picker.Row]:
 
 @resource("GET", "annotate", "List your open tasks with your progress", TaskSerializer, many=True)
 def tasks(request: Request, annotator: Annotator) -> list[dict[str, Any]]:
-    own_permits = open_permits(annotator)
-    progress = progress_in(own_permits)
-    return [TaskSerializer.row(permit.task, done) for permit, done in zip(own_permits, progress, strict=True)]
+    permits = open_permits(annotator)
+    progress = progress_in(permits)
+    return [TaskSerializer.row(permit.task, done) for permit, done in zip(permits, progress, strict=True)]
 
 
 @resource("GET", "permit", "Get a task with all its possible answers", TaskInFullSerializer)
 def task_in_full(request: Request, permit: Permit) -> dict[str, Any]:
-    """Request the task once, before the first unit, because units do not repeat the possible answers."""
+    """Request this once, before the first unit. Units do not repeat the possible answers."""
     return TaskInFullSerializer.row(permit.task, progress_of(permit))
 
 
@@ -111,14 +111,14 @@ def own_progress(request: Request, permit: Permit) -> Progress:
 
 @resource("POST", "annotate", "Take the next unit", NextSerializer)
 def take(request: Request, annotator: Annotator, task: Task) -> dict[str, Any]:
-    """If you already have a unit, returns that unit. If none is available, `lease` is null and `why` has the reason."""
+    """Returns the unit that you already have, if any. If no unit is available, `lease` is null and `why` says why."""
     lease = queue.take(annotator, task)
     if lease is None and task.kind.sensitive and (stopped := permit_of(annotator, task).stopped):
         raise stopped
-    return _taken(annotator, task, lease)
+    return _next_unit(annotator, task, lease)
 
 
-def _taken(annotator: Annotator, task: Task, lease: Lease | None) -> dict[str, Any]:
+def _next_unit(annotator: Annotator, task: Task, lease: Lease | None) -> dict[str, Any]:
     return {"lease": lease, "why": "" if lease else personal_progress.why_empty(permit_of(annotator, task))}
 
 
@@ -128,50 +128,50 @@ def judge(request: Request, annotator: Annotator, lease: int) -> Judgment:
         label, reason, comment, sure = (fields[name] for name in ("label", "reason", "comment", "sure"))
         return judgments.read_answer(kind, [label], reason, comment, is_sure=sure)
 
-    return _closed(annotator, lease, sent(AnswerSerializer, request.data), answer)
+    return _close(annotator, lease, sent(AnswerSerializer, request.data), answer)
 
 
 @resource("POST", "annotate", "Skip a unit", ClosedSerializer, SkipSerializer)
 def skip(request: Request, annotator: Annotator, lease: int) -> Judgment:
-    return _closed(annotator, lease, sent(SkipSerializer, request.data), lambda kind, fields: None)
+    return _close(annotator, lease, sent(SkipSerializer, request.data), lambda kind, fields: None)
 
 
-def _closed(
+def _close(
     annotator: Annotator, lease: int, fields: Fields, answer: Callable[[Kind, Fields], Answer | None]
 ) -> Judgment:
-    """Store an answer or a skip. If the next unit is requested, hand it out in the same transaction if possible.
+    """Store an answer or a skip. If the next unit is requested, lease it in the same transaction if possible.
 
-    fields: validated data of the request
-    answer: function that takes the task's kind and `fields`, and returns the answer, or None for a skip
+    fields: the request's validated data
+    answer: takes the task's kind and `fields`, and returns the answer, or None for a skip
     """
     with acting(annotator.user, judgments.task_of(annotator, lease).name) as permit:
         closed = judgments.close(permit, lease, answer(permit.task.kind, fields), fields["active_seconds"])
-        following = None
+        next_lease = None
         if fields["take_next"]:
-            following = lease_next(closed.permit, closed.held)
+            next_lease = lease_next(closed.permit, closed.held)
     judgment: Any = closed.judgment
     if fields["take_next"]:
         task = permit.task
-        # lease_next skips units that other transactions have locked. `take` waits for them.
-        judgment.next = _taken(annotator, task, following or queue.take(annotator, task))
+        # If lease_next found only units that other transactions have locked, `take` waits for them.
+        judgment.next = _next_unit(annotator, task, next_lease or queue.take(annotator, task))
     return closed.judgment
 
 
 @resource("POST", "annotate", "Flag a unit for the manager", FlaggedSerializer, FlagSerializer)
 def flag(request: Request, annotator: Annotator, lease: int) -> Flag:
-    """A unit flagged as disturbing goes to another annotator and does not count as skipped. After any other flag, you
+    """A unit flagged as disturbing goes to another annotator and does not count as skipped. With any other flag, you
     keep the unit.
     """
-    fields, following = sent(FlagSerializer, request.data), None
+    fields, next_lease = sent(FlagSerializer, request.data), None
     with acting(annotator.user, judgments.task_of(annotator, lease).name) as permit:
-        flagged = flags.flag(permit, lease, fields["kind"], fields["words"], fields["active_seconds"])
-        closed = flagged.closed if fields["take_next"] else None
+        result = flags.flag(permit, lease, fields["kind"], fields["words"], fields["active_seconds"])
+        closed = result.closed if fields["take_next"] else None
         if closed:
-            following = lease_next(closed.permit, closed.held)
-    flag: Any = flagged.flag
+            next_lease = lease_next(closed.permit, closed.held)
+    flag: Any = result.flag
     if closed:
-        flag.next = _taken(annotator, permit.task, following or queue.take(annotator, permit.task))
-    return flagged.flag
+        flag.next = _next_unit(annotator, permit.task, next_lease or queue.take(annotator, permit.task))
+    return result.flag
 
 
 @resource("POST", "annotate", "Return a unit without an answer")
@@ -181,7 +181,7 @@ def release(request: Request, annotator: Annotator, lease: int) -> None:
 
 @resource("POST", "annotate", "Undo your last answer or skip", NextSerializer)
 def undo(request: Request, annotator: Annotator, task: Task) -> dict[str, Any]:
-    """Returns the unit, which you can answer again."""
+    """Returns the unit, for you to answer again."""
     return {"lease": answer_changes.undo(annotator, task), "why": ""}
 
 
@@ -216,14 +216,14 @@ def practise(request: Request, annotator: Annotator, task: Task, language: str) 
 
 @resource("POST", "annotate", "Begin or continue the test", TrialSerializer)
 def take_test(request: Request, annotator: Annotator, task: Task, language: str) -> dict[str, Any]:
-    """If you failed and have tries left, begins a new test. If you have already passed, returns the result."""
+    """Begins a new test if you have failed and have tries left. Returns the result if you have already passed."""
     return _begin(annotator, task, language, Trial.TEST)
 
 
 @resource("POST", "annotate", "Answer a question in practice or in a test", AnsweredSerializer, TrialAnswerSerializer)
 def answer_question(request: Request, annotator: Annotator, question: int) -> dict[str, Any]:
     """In practice, the response contains the correct answer. In a test, the result after the last question contains the
-    correct answers to the questions that you got wrong.
+    correct answers to the questions you got wrong.
     """
     fields = sent(TrialAnswerSerializer, request.data)
     with acting(annotator.user, qualification.task_of(annotator, question)) as permit:
@@ -232,8 +232,7 @@ def answer_question(request: Request, annotator: Annotator, question: int) -> di
     return AnsweredSerializer.row(answered)
 
 
-# These views render a template and YAML, and neither can represent DRF's metadata. Therefore, they answer OPTIONS
-# requests like Django does.
+# These views render a template and YAML, which can't represent DRF's metadata. Use Django's response to OPTIONS.
 class Docs(SpectacularSwaggerSplitView):
     options = View.options
 

@@ -1,7 +1,7 @@
 """The API for managers: start actions as jobs, follow the jobs, download their files, and list corpora and tasks.
 
-Options, rights and refusals are the same as on the pages. No action has a view of its own: the actions with a form
-(action_forms.JOB_FORMS) are available, and the schema describes their options.
+Options, rights and errors are the same as on the pages. Two generic views start all actions that have a form on the
+pages (action_forms.JOB_FORMS). The schema describes each action separately.
 """
 
 # Django REST framework has no types.
@@ -35,12 +35,12 @@ from annotate.pages.access import IN_OWN_TASK, check_right
 from annotate.work import job_store
 from corpora.storage.inventory import corpus_rows
 
-CHUNK = 1 << 20  # size of the parts in which an uploaded file is read, in bytes
+CHUNK = 1 << 20  # bytes of an upload read at once
 LAST_PAGE = 1_000_000
-LISTED = 20  # maximum number of files or names that a refusal lists
+LISTED = 20  # maximum number of files or names listed in an error message
 SURE = "sure"
-CONFIRMS = "true confirms the consequences. Without it, the request is refused if the action has any, and lists them"
-ACTION = "{action}"  # part of an address
+CONFIRMS = "true to confirm the action's consequences. Otherwise, an action with consequences is refused and lists them"
+ACTION = "{action}"  # placeholder in paths
 IN_A_TASK = "/manage/tasks/"
 
 # --- Serializers
@@ -53,7 +53,7 @@ class CorpusSerializer(serializers.Serializer):
     fields = strings("the fields of records")
     licence = string()
     text_may_leave = boolean("whether exports contain the texts")
-    voted = integer("number of posts that the detectors have read")
+    voted = integer("number of posts on which the detectors have voted")
     predictors = strings()
     fault = string(allow_blank=True, help_text="what is wrong with the corpus; empty if it can be used")
 
@@ -65,8 +65,8 @@ class TaskStateSerializer(serializers.Serializer):
     is_open = boolean()
     units = integer()
     done = integer("number of units that have a label or were discarded")
-    queued = integer("number of units that wait for annotators")
-    adjudication = integer("number of units that wait for an adjudicator")
+    queued = integer("number of units waiting for annotators")
+    adjudication = integer("number of units waiting for an adjudicator")
     answers_today = integer("number of answers in the last 24 hours")
     paused = integer("number of paused annotators")
 
@@ -75,18 +75,18 @@ class JobProgressSerializer(serializers.Serializer):
     done = integer("amount of work done")
     total = integer(allow_null=True, help_text="total amount of work; null if it is unknown")
     unit = string(allow_blank=True, help_text="the unit of these amounts; B for bytes")
-    said = strings("sentences about completed parts")
+    said = strings("messages about completed parts")
 
 
 class OutputSerializer(serializers.Serializer):
-    path = string("the path of the file, for the URL of the download")
+    path = string("the file's path, for the download URL")
     size = integer("size in bytes")
 
 
 class JobSerializer(serializers.Serializer):
     id = integer(source="pk")
     action = string()
-    options = serializers.DictField(help_text="the options with which the job was started")
+    options = serializers.DictField(help_text="the job's options")
     corpus = string(allow_blank=True)
     task = string(allow_blank=True)
     state = serializers.ChoiceField(list(Job.STATES))
@@ -104,7 +104,7 @@ class JobSerializer(serializers.Serializer):
         options = job_worker.by_name()[job.action].options
         names = ("pk", "action", "corpus", "state", "asked_at", "began_at", "ended_at", "data")
         return {name: getattr(job, name) for name in names} | {
-            "options": {name: _shortened(value) for name, value in job.given.items()},
+            "options": {name: _shorten_paths(value) for name, value in job.given.items()},
             "task": job.task_name,
             "progress": job_store.progress(job) if job.state == Job.RUNNING else None,
             "said": [action_forms.as_on_page(sentence, options, _api_name) for sentence in job.said if sentence],
@@ -113,10 +113,10 @@ class JobSerializer(serializers.Serializer):
         }
 
 
-def _shortened(value: Any) -> Any:
-    """Return the value of an option with files named as `_offered` accepts them."""
+def _shorten_paths(value: Any) -> Any:
+    """Return an option's value, with file paths in the short form that `_resolve_choice` accepts."""
     if isinstance(value, list):
-        return [_shortened(item) for item in value]
+        return [_shorten_paths(item) for item in value]
     return action_forms.shortened(value) if isinstance(value, str) else value
 
 
@@ -132,7 +132,7 @@ class JobsOfSerializer(serializers.Serializer):
 
 
 class UploadedSerializer(serializers.Serializer):
-    name = string("the name to use in the options of actions; it differs if another file has the name")
+    name = string("the name to use in options of actions; differs from yours if that name was taken")
     size = integer("size in bytes")
 
 
@@ -169,8 +169,8 @@ def task(request: Request, task: Task) -> dict[str, Any]:
     operation_id="manage_upload",
 )
 def upload(request: Request, name: str) -> dict[str, Any]:
-    """The body of the request is the content of the file. Options of actions accept the name in the response."""
-    # The file is read here rather than by the parser, so that it is written to the inbox while it arrives.
+    """Send the file's content as the request body. Options of actions accept the name in the response."""
+    # Read the body here instead of in a parser, to write it to the inbox while it arrives.
     inbox.check_name(name)
     with closing(inbox.Arriving(name, request.content_type or "", None)) as file:
         while chunk := request._request.read(CHUNK):
@@ -194,7 +194,7 @@ def _api_name(option: Option) -> str:
 
 @resource("POST", "start", "Start an action", JobSerializer, OpenApiTypes.OBJECT, status=202, parsers=PARSERS)
 def start(request: Request, action: str) -> dict[str, Any]:
-    """The action runs as a job. Get the job until its state is done, failed or cancelled."""
+    """The action runs as a job. Poll the job until its state is done, failed or cancelled."""
     if action in actions_of_tasks():
         raise NotFound(f"The action {action} belongs to a task. Send POST manage/tasks/NAME/actions/{action}/.")
     return _start(request, action, {})
@@ -204,7 +204,7 @@ def start(request: Request, action: str) -> dict[str, Any]:
     "POST", "decide", "Start an action of a task", JobSerializer, OpenApiTypes.OBJECT, status=202, parsers=PARSERS
 )
 def start_in_task(request: Request, task: Task, action: str) -> dict[str, Any]:
-    """The action runs as a job. Get the job until its state is done, failed or cancelled."""
+    """The action runs as a job. Poll the job until its state is done, failed or cancelled."""
     if action not in actions_of_tasks():
         raise NotFound(f"The action {action[:40]!r} does not exist. Actions: {', '.join(sorted(actions_of_tasks()))}.")
     if action not in IN_OWN_TASK:
@@ -215,7 +215,7 @@ def start_in_task(request: Request, task: Task, action: str) -> dict[str, Any]:
 def _start(request: Request, name: str, fixed: Mapping[str, str]) -> dict[str, Any]:
     """Start an action as a job.
 
-    fixed: options that the address sets
+    fixed: options that the URL determines
     """
     if name not in action_forms.JOB_FORMS:
         raise NotFound(f"The action {name[:40]!r} does not exist. The schema of the API lists all actions.")
@@ -225,11 +225,11 @@ def _start(request: Request, name: str, fixed: Mapping[str, str]) -> dict[str, A
         available = {option.name: option for option in action.options if option.name not in (*job_form.hidden, *fixed)}
         if unknown := texts.keys() - {*available, SURE}:
             raise InvalidAnswer(f"{name} has no option {min(unknown)!r}. Options: {', '.join(available)}.")
-        sure = texts.pop(SURE, ["no"])[-1] == "yes"
+        is_confirmed = texts.pop(SURE, ["no"])[-1] == "yes"
         for option_name, values in texts.lists():
-            texts.setlist(option_name, [_offered(name, available[option_name], value) for value in values])
+            texts.setlist(option_name, [_resolve_choice(name, available[option_name], value) for value in values])
         options = {**action_forms.given_by(name, texts), **fixed}
-        if action.asks and not sure and (consequences := action.describe_consequences(options)):
+        if action.asks and not is_confirmed and (consequences := action.foretell(options)):
             raise InvalidAnswer(f"{' '.join(consequences)} Send {SURE}: true to confirm.")
         return JobSerializer.row(job_worker.start(name, options, by=request.user))
     except ActionError as error:
@@ -237,7 +237,7 @@ def _start(request: Request, name: str, fixed: Mapping[str, str]) -> dict[str, A
 
 
 def _texts(request: Request) -> "MultiValueDict[str, str]":
-    """Return the options in a request as texts, as a form would send them. Uploaded files are moved to the inbox."""
+    """Return a request's options as texts, as a form would send them. Uploaded files are moved to the inbox."""
     if not isinstance(request.data, dict):
         raise InvalidAnswer("The request is not a JSON object. Send the options as an object.")
     if isinstance(request.data, MultiValueDict):
@@ -252,10 +252,10 @@ def _as_texts(name: str, value: Any) -> list[str]:
     return [format_value(item).replace("\0", "") for item in values]
 
 
-def _offered(action: str, option: Option, text: str) -> str:
-    """Return the choice of a form that a text names. A file is named by its path in the inbox or in the data folder.
+def _resolve_choice(action: str, option: Option, text: str) -> str:
+    """Return the form choice with this name. Files may be named by their path in the inbox or the data folder.
 
-    Raise InvalidAnswer if the form offers no such choice.
+    An option without choices accepts any text. Raise InvalidAnswer if the form has no such choice.
     """
     choices = action_forms.choices_of(action, option)
     if choices is None or not text:
@@ -281,7 +281,7 @@ def _offered(action: str, option: Option, text: str) -> str:
 )
 def jobs(request: Request) -> list[dict[str, Any]]:
     query = sent(JobsOfSerializer, request.query_params)
-    return _rows(query["task"], query["page"])
+    return _job_rows(query["task"], query["page"])
 
 
 @resource(
@@ -293,10 +293,10 @@ def jobs(request: Request) -> list[dict[str, Any]]:
     operation_id="manage_jobs_of_task",
 )
 def jobs_of_task(request: Request, task: Task) -> list[dict[str, Any]]:
-    return _rows(task.name, 1)
+    return _job_rows(task.name, 1)
 
 
-def _rows(task: str, page: int) -> list[dict[str, Any]]:
+def _job_rows(task: str, page: int) -> list[dict[str, Any]]:
     jobs = Job.objects.of_task(task) if task else Job.objects.all()
     return [JobSerializer.row(job) for job in jobs[(page - 1) * job_pages.SHOWN : page * job_pages.SHOWN]]
 
@@ -314,7 +314,7 @@ def cancel(request: Request, job: Job) -> dict[str, Any]:
     return JobSerializer.row(job)
 
 
-BINARY = "application/octet-stream"  # the only type of files for which common generators write clients
+BINARY = "application/octet-stream"  # the only file type that common client generators support
 FILE = {(200, BINARY): OpenApiTypes.BINARY}
 
 
@@ -333,24 +333,24 @@ def packed(request: Request, job: Job) -> HttpResponseBase:
     return response
 
 
-# --- The description of each action in the OpenAPI schema, made from the declarations of its options
+# --- The description of each action in the OpenAPI schema, generated from the declarations of its options
 
 
 @cache
 def actions_of_tasks() -> frozenset[str]:
-    """Return the names of the actions that work on an existing task, which is part of their address."""
+    """Return the names of the actions on an existing task. Their URLs contain the task's name."""
     return frozenset(name for name in action_forms.JOB_FORMS if task_option(name))
 
 
 @cache
 def task_option(name: str) -> str:
-    """Return the name of the option with the task on which an action works, or "" if there is no such option."""
+    """Return the name of the option that names the task an action works on, or "" if there is none."""
     options = by_name()[name].options
     return next((option.name for option in options if option.read is task_named and option.required), "")
 
 
 def describe_actions(result: dict[str, Any], **context: Any) -> dict[str, Any]:
-    """Replace each address with {action} by the addresses of its actions. drf-spectacular calls this on the schema."""
+    """Replace each path with {action} by one path for each action. drf-spectacular calls this on the schema."""
     paths: dict[str, Any] = {}
     for address, methods in result["paths"].items():
         if ACTION not in address:
@@ -359,15 +359,15 @@ def describe_actions(result: dict[str, Any], **context: Any) -> dict[str, Any]:
         in_task = IN_A_TASK in address
         for name in action_forms.JOB_FORMS:
             if (name in actions_of_tasks()) == in_task:
-                paths[address.replace(ACTION, name)] = {"post": _operation(methods["post"], name)}
+                paths[address.replace(ACTION, name)] = {"post": _action_operation(methods["post"], name)}
     return result | {"paths": dict(sorted(paths.items()))}
 
 
-def _operation(general: dict[str, Any], name: str) -> dict[str, Any]:
+def _action_operation(general: dict[str, Any], name: str) -> dict[str, Any]:
     action = by_name()[name]
-    body = {"application/json": {"schema": _body(action, name)}}
-    if any(_is_file(name, option) for option in _options(action, name)):
-        body["multipart/form-data"] = {"schema": _body(action, name, uploads=True)}
+    body = {"application/json": {"schema": _body_schema(action, name)}}
+    if any(_is_file(name, option) for option in _schema_options(action, name)):
+        body["multipart/form-data"] = {"schema": _body_schema(action, name, uploads=True)}
     return general | {
         "operationId": f"manage_{name}",
         "summary": action.description.partition(". ")[0].rstrip("."),
@@ -377,7 +377,7 @@ def _operation(general: dict[str, Any], name: str) -> dict[str, Any]:
     }
 
 
-def _options(action: Action, name: str) -> list[Option]:
+def _schema_options(action: Action, name: str) -> list[Option]:
     omitted = (*action_forms.JOB_FORMS[name].hidden, task_option(name))
     return [option for option in action.options if option.name not in omitted]
 
@@ -386,9 +386,9 @@ def _is_file(name: str, option: Option) -> bool:
     return option.is_file or (name, option.name) in action_forms.ALSO_FILES
 
 
-def _body(action: Action, name: str, *, uploads: bool = False) -> dict[str, Any]:
-    options = _options(action, name)
-    properties = {option.name: _described(action, name, option, uploads) for option in options}
+def _body_schema(action: Action, name: str, *, uploads: bool = False) -> dict[str, Any]:
+    options = _schema_options(action, name)
+    properties = {option.name: _option_schema(action, name, option, uploads) for option in options}
     if action.asks:
         properties[SURE] = {"type": "boolean", "default": False, "description": CONFIRMS}
     required = [option.name for option in options if option.required or (name, option.name) == action_forms.NEEDED]
@@ -396,7 +396,7 @@ def _body(action: Action, name: str, *, uploads: bool = False) -> dict[str, Any]
     return schema | ({"required": required} if required else {})
 
 
-def _described(action: Action, name: str, option: Option, uploads: bool) -> dict[str, Any]:
+def _option_schema(action: Action, name: str, option: Option, uploads: bool) -> dict[str, Any]:
     if uploads and _is_file(name, option):
         schema: dict[str, Any] = {"type": "string", "format": "binary"}
     elif option.read is flag:

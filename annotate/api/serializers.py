@@ -1,7 +1,7 @@
-"""Serializers for annotators in the API.
+"""The API's serializers for annotators, and the decorator for its views.
 
-They omit votes, other people's judgments, and the queue and stage of a unit, because annotators must not see these. The
-serializers for adjudicators are in adjudication_api.py.
+The serializers leave out votes, other people's judgments, and a unit's queue and stage, because annotators must not see
+them. Serializers for adjudicators are in adjudication_api.py.
 """
 
 # Django REST framework has no types.
@@ -64,8 +64,8 @@ class ProgressSerializer(serializers.Serializer):
     answered_today = integer()
     skipped_today = integer()
     waiting = integer(
-        "the number of units in your languages that you have not judged; other people's work is counted with a delay "
-        "of up to ten minutes"
+        "the number of units in your languages that you have not judged; work by other annotators is counted with a "
+        "delay of up to ten minutes"
     )
 
 
@@ -99,9 +99,9 @@ class TaskSerializer(serializers.Serializer):
 class OfferedSerializer(serializers.Serializer):
     label = string("the value to send in an answer, such as de, not-de, und or 1")
     asked = string(allow_blank=True, help_text="only units with the same value of `asked` accept this answer")
-    name = string("the English name of the label on the pages")
-    names = string_map("the name of the label on pages with records of each language")
-    autonym = string(allow_blank=True, help_text="if the label is a language, its name in the language itself")
+    name = string("the label's English name, as on the pages")
+    names = string_map("the label's name on pages with records in each language, by language")
+    autonym = string(allow_blank=True, help_text="the name of a language in the language itself, if the label is one")
 
 
 class VocabularySerializer(serializers.Serializer):
@@ -111,28 +111,28 @@ class VocabularySerializer(serializers.Serializer):
     most = integer(allow_null=True, help_text="the maximum number of concepts in an answer; null if there is no limit")
     beside_broader = serializers.ChoiceField(
         list(BESIDE_BROADER),
-        help_text="whether a concept can be chosen together with a broader one; for ask, confirm with `sure`",
+        help_text="whether a concept can be chosen together with a broader one; if ask, confirm with `sure`",
     )
 
 
 class TaskInFullSerializer(TaskSerializer):
     answers = OfferedSerializer(
-        many=True, help_text="all possible answers, because units do not repeat them; empty for concepts"
+        many=True, help_text="all possible answers, which units do not repeat; empty for concepts"
     )
     vocabulary = VocabularySerializer(
-        allow_null=True, help_text="the vocabulary with the concepts to choose; null if `answers` lists the answers"
+        allow_null=True, help_text="the vocabulary of concepts to choose from; null if `answers` lists the answers"
     )
 
     @staticmethod
     def row(task: Task, progress: Progress) -> dict[str, Any]:
-        more = {"answers": offered(task), "vocabulary": task.kind.form.vocabulary(task.kind)}
-        return TaskSerializer.row(task, progress) | more
+        in_full = {"answers": offered(task), "vocabulary": task.kind.form.vocabulary(task.kind)}
+        return TaskSerializer.row(task, progress) | in_full
 
 
 def offered(task: Task) -> list[dict[str, Any]]:
-    """Return the possible answers to a task's question. If it asks about each language separately, return all.
+    """Return the possible answers to a task's question, as dicts with the fields of OfferedSerializer.
 
-    Each answer is a dictionary with the fields of OfferedSerializer.
+    If the task asks about each language separately, the answers for all languages are returned.
     """
     kind = task.kind
     return [
@@ -149,29 +149,29 @@ def offered(task: Task) -> list[dict[str, Any]]:
 
 
 def fields_of(item: Item, kind: Kind) -> dict[str, str]:
-    """Return the fields of a record in the order that the kind defines. The result is empty for a post."""
+    """Return a record's fields in the order that the kind defines; an empty dict for a post."""
     return {name: item.fields[name] for name in kind.fields}
 
 
 def text_of(item: Item, kind: Kind) -> str:
-    """Return the text that annotators see. The text of a record consists of its shown fields, each on its own line."""
+    """Return the text that annotators see: a post's text, or a record's fields, one per line."""
     return "\n".join(fields_of(item, kind).values()) if kind.fields else item.text
 
 
 def sets_of(sides: Sides | None) -> list[list[str]]:
-    """Return the two sets of replies in the order that the annotator sees, or an empty list if there are no sets."""
+    """Return the two sets of replies in the order that the annotator sees, or an empty list if there are none."""
     return list(sides.sets) if sides else []
 
 
 class LeaseSerializer(serializers.Serializer):
-    """A unit that was handed out to an annotator. It omits the id of the item, because ids come from the manager's
-    files, and an id such as gold-17 would reveal that the answer is already known. Only adjudicators get the id.
+    """A unit that is assigned to an annotator. The item's id is left out, because it comes from the manager's files,
+    where an id such as gold-17 would reveal a known answer. Only adjudicators see the id.
     """
 
-    id = integer(source="pk", help_text="the id of the lease, for the URLs of other requests")
+    id = integer(source="pk", help_text="the lease's id, for the URLs of other requests")
     text = method(help_text="the text; for a record, the values of the fields, one per line")
     language = string(source="unit.item.language", allow_blank=True, help_text="the language of a record")
-    fields = method("get_record", help_text="the fields of a record by name")
+    fields = method("get_record", help_text="a record's fields by name")
     asked = string(
         source="unit.asked",
         allow_blank=True,
@@ -180,14 +180,14 @@ class LeaseSerializer(serializers.Serializer):
     )
     sets = method(help_text=SETS)
     written = method(
-        help_text="a text by somebody else for you to review: send it as the label to accept it, your own version to "
-        "correct it, or <rejected>; empty if you write the text, and for other questions"
+        help_text="another annotator's text for you to review: as the label, send this text to accept it, your own "
+        "version to correct it, or <rejected>; empty if you write the text, and for other questions"
     )
-    expires_at = serializers.DateTimeField(help_text="after this time, others can receive the unit")
+    expires_at = serializers.DateTimeField(help_text="when the unit becomes available to others")
 
     suggestions = method(
-        help_text="the labels that a machine suggests, or the ids of concepts, best first; empty if there are none, or "
-        "if you work without suggestions"
+        help_text="labels or concept ids suggested by a machine, best first; empty if there are none, or if you work "
+        "without suggestions"
     )
 
     def get_text(self, lease: Lease) -> str:
@@ -208,7 +208,7 @@ class LeaseSerializer(serializers.Serializer):
 
 class NextSerializer(serializers.Serializer):
     lease = LeaseSerializer(allow_null=True)
-    why = string(allow_blank=True, help_text="the reason why there is no lease")
+    why = string(allow_blank=True, help_text="why there is no lease")
 
 
 class SkipSerializer(serializers.Serializer):
@@ -218,12 +218,12 @@ class SkipSerializer(serializers.Serializer):
         allow_null=True,
         default=None,
         min_value=0,
-        help_text="working time without idle time; at most the time since you received the unit",
+        help_text="working time without idle time (seconds); capped at the time since the unit was assigned to you",
     )
 
 
 class FlagSerializer(SkipSerializer):
-    kind = serializers.ChoiceField(list(Flag.KINDS), help_text="the kind of problem that you report")
+    kind = serializers.ChoiceField(list(Flag.KINDS), help_text="the kind of problem")
     words = string(
         max_length=MESSAGE_LENGTH, **OPTIONAL, help_text="your message to the manager; required for a question"
     )
@@ -233,8 +233,8 @@ class SureSerializer(serializers.Serializer):
     sure = boolean(
         required=False,
         default=False,
-        help_text="for concepts: confirms the choice of a concept together with a broader one, if the task asks for "
-        "confirmation",
+        help_text="for concepts: true to confirm the choice of a concept together with a broader one, if the task "
+        "requires it",
     )
 
 
@@ -272,7 +272,7 @@ class ClosedSerializer(JudgmentSerializer):
 
 
 class FlaggedSerializer(serializers.ModelSerializer):
-    """The stored flag, and the next unit if the flagged unit went to another annotator."""
+    """The stored flag, and the next unit if the flagged unit was passed on and you requested it."""
 
     next = NextSerializer(
         allow_null=True,
@@ -294,10 +294,10 @@ class StandingSerializer(serializers.Serializer):
 
 
 class QuestionSerializer(serializers.Serializer):
-    id = integer(source="pk", help_text="the id of the question, for the URL of the answer")
+    id = integer(source="pk", help_text="the question's id, for the URL of the answer")
     number = integer(source="position")
     of = method()
-    fields = method("get_record", help_text="the fields of the record by name")
+    fields = method("get_record", help_text="the record's fields by name")
     sets = method(help_text=SETS)
 
     def get_of(self, question: TrialAnswer) -> int:
@@ -319,7 +319,7 @@ class MissedSerializer(serializers.Serializer):
 
 
 class ResultSerializer(serializers.Serializer):
-    """The result of practice or of a test. It is available after the last question."""
+    """The result of practice or a test, available after the last question."""
 
     kind = string("practice or test")
     passed = boolean()
@@ -363,7 +363,9 @@ class TrialAnswerSerializer(SureSerializer):
 
 
 class AnsweredSerializer(serializers.Serializer):
-    """In practice, `right`, `label` and `explanation` describe the correct answer. In a test, they are null."""
+    """In practice, `right` tells whether your answer is correct, and `label` and `explanation` give the correct one. In
+    a test, they are null.
+    """
 
     accepted = boolean()
     right = boolean(allow_null=True)
@@ -407,7 +409,7 @@ REFUSED = {
 
 
 def sent(serializer: type[serializers.Serializer], data: Any) -> dict[str, Any]:
-    """Validate the data of a request with a serializer and return the validated data."""
+    """Validate a request's data with a serializer, and return the validated data."""
     received = serializer(data=data)
     received.is_valid(raise_exception=True)
     validated: dict[str, Any] = received.validated_data
@@ -426,18 +428,18 @@ def resource(
     parsers: Sequence[type[BaseParser]] = (JSONParser,),
     **schema: Any,
 ) -> Callable[[Callable[..., Any]], View]:
-    """Return a decorator that turns a function into a view of the API.
+    """Decorate a function to make it an API view.
 
-    The docstring of the function becomes the view's description in the schema.
+    The function's docstring becomes the view's description in the schema.
 
-    method: the HTTP method that the view allows
+    method: allowed HTTP method
     right: a key of access.RIGHTS, or "permit" for a function that takes the annotator's permit
-    summary: summary of the view in the schema
-    response: serializer of the response, or a mapping from status and media type to the type of a file; without one,
-        the response has no body
-    body: serializer of the request body
+    summary: the view's summary in the schema
+    response: the response's serializer, or for a file a mapping from (status, media type) to its schema type; None for
+        a response without a body
+    body: the request body's serializer
     many: whether the response is a list
-    status: HTTP status of the response, if it has a body
+    status: HTTP status of a response with a body
     parsers: parsers for the request body
     schema: other arguments of drf_spectacular's extend_schema
     """
@@ -446,7 +448,7 @@ def resource(
         guarded = (with_permit if right == "permit" else with_right(right))(view)
 
         @wraps(view)
-        def answered(request: Request, **arguments: Any) -> Any:
+        def api_view_function(request: Request, **arguments: Any) -> Any:
             result = guarded(request, **arguments)
             if isinstance(result, HttpResponseBase):
                 return result
@@ -456,10 +458,10 @@ def resource(
         if isinstance(response, Mapping):
             responses = dict(response)
         description = " ".join((view.__doc__ or "").split())
-        described = extend_schema(
+        with_schema = extend_schema(
             request=body, responses=responses | REFUSED, summary=summary, description=description, **schema
         )
-        api: View = described(api_view([method])(parser_classes(parsers)(answered)))
+        api: View = with_schema(api_view([method])(parser_classes(parsers)(api_view_function)))
         return api
 
     return decorate

@@ -1,4 +1,4 @@
-"""The API for webhooks, which send signed notifications of events (work/webhook_outbox.py)."""
+"""The API for managing webhooks, which send signed notifications of events (work/webhook_outbox.py)."""
 
 # Django REST framework has no types.
 # mypy: disallow-subclassing-any=False
@@ -15,7 +15,7 @@ from annotate.core.refusals import NotFound
 from annotate.models import Delivery, Task, Webhook
 from annotate.work import webhook_outbox
 
-SHOWN = 200  # maximum number of notifications that a response lists
+SHOWN = 200  # maximum number of notifications in a response
 
 
 class RegisterSerializer(serializers.Serializer):
@@ -32,13 +32,13 @@ class WebhookSerializer(serializers.Serializer):
     events = serializers.ListField(child=serializers.CharField(), help_text="empty for all events")
     task = string(source="task.name", default="", help_text="empty for all tasks")
     created_at = serializers.DateTimeField()
-    pending = integer("number of notifications that are still to be sent")
+    pending = integer("number of notifications still to be sent")
     failures = integer("number of failed attempts since the last success")
     waits_until = serializers.DateTimeField(allow_null=True, help_text="nothing is sent before this time")
 
 
 class RegisteredSerializer(WebhookSerializer):
-    secret = string("the key of the signatures, which is shown only in this response")
+    secret = string("the key for verifying signatures; shown only in this response")
 
 
 class DeliverySerializer(serializers.ModelSerializer):
@@ -64,7 +64,7 @@ def webhooks(request: Request) -> Any:
     operation_id="manage_register_webhook",
 )
 def register(request: Request) -> Any:
-    """Each event from now on is sent to the address. The response contains the secret that signs the requests."""
+    """Future events are sent to the URL. The response contains the secret that signs the requests."""
     fields = sent(RegisterSerializer, request.data)
     task = Task.objects.filter(name=fields["task"]).first() if fields["task"] else None
     if fields["task"] and task is None:
@@ -75,7 +75,7 @@ def register(request: Request) -> Any:
 
 @resource("POST", "start", "Delete a webhook", operation_id="manage_delete_webhook")
 def delete(request: Request, webhook: Webhook) -> None:
-    """Its notifications are deleted too."""
+    """The webhook's notifications are deleted too."""
     webhook.delete()
 
 
@@ -91,9 +91,9 @@ def deliveries(request: Request, webhook: Webhook) -> QuerySet[Delivery]:
     return webhook.deliveries.all()[:SHOWN]
 
 
-@resource("POST", "start", "Send a notification that failed again", operation_id="manage_send_again")
+@resource("POST", "start", "Send a failed notification again", operation_id="manage_send_again")
 def again(request: Request, delivery: Delivery) -> None:
-    """It is sent within seconds, even if it was given up."""
+    """The notification is sent within seconds, even if sending was given up."""
     webhook_outbox.send_again(delivery)
 
 

@@ -22,7 +22,7 @@ from annotate.actions.action import ActionError
 from annotate.core.option import OptionError
 from annotate.core.refusals import Refusal
 from annotate.evaluation.subjects import EvaluationError
-from annotate.exit_status import OURS
+from annotate.exit_status import PROGRAM_ERRORS
 from annotate.goldsets.set_folder import GoldSetError
 from annotate.notebook.installation import AssayError, check_installed
 from annotate.reports.table_formats import as_lines
@@ -77,7 +77,7 @@ def readable_errors(what: str = "") -> Iterator[None]:
         # Drop the cause: the message is complete, and a notebook would show the cause's long traceback.
         raise AssayError(str(error)) from None
     except DatabaseError as error:
-        if isinstance(error, OURS):
+        if isinstance(error, PROGRAM_ERRORS):
             raise
         message = " ".join(str(error).split()).rstrip(".")
         raise AssayError(

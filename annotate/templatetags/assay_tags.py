@@ -1,6 +1,6 @@
-"""Template tags and filters: a task's question and title, dates, durations, languages, the version and Markdown.
+"""Template tags and filters: a task's question and title, icons, dates, durations, languages, the version and Markdown.
 
-The template loader finds the templates of answer forms from plug-ins.
+The template loader finds the templates of plug-ins' answer forms.
 """
 
 from collections.abc import Iterable
@@ -36,18 +36,19 @@ STATIC = Path(__file__).parents[1] / "static/annotate"
 register = template.Library()
 register.filter("question", lambda task: task.kind.question(task))
 register.filter("titled", lambda task: task.kind.titled(task))
-# For dataset cards: escape a text, so that GitHub's Markdown shows it unchanged.
+# For dataset cards: escape a text so that GitHub's Markdown shows it unchanged.
 register.filter("marked", stringfilter(marked_down))
 register.filter("tex", stringfilter(in_tex))
 register.filter("code", stringfilter(code))
-# The name cannot be `language_name`, because Django's i18n tags have a filter with that name, which supports only
-# Django's languages.
+# This can't be named `language_name`, because Django's i18n tags have a filter of that name for Django's languages.
 register.filter("label_name", label_name)
 register.simple_tag(lambda: VERSION, name="version")
 register.simple_tag(attention_count)
 
 
 class FormLoader(filesystem.Loader):
+    """Finds the templates of answer forms in the folders of their packages."""
+
     def get_dirs(self) -> list[str | Path]:
         return [form.folder for form in FORMS.values() if form.folder]
 
@@ -58,7 +59,7 @@ DIRECTED = ("arrow-right", "log-out", "skip-forward", "undo-2")
 
 @register.simple_tag
 def colours() -> SafeString:
-    """Render the colours of the design as CSS custom properties, for files without the stylesheet."""
+    """Render the design's colours as CSS custom properties, for files without the style sheet."""
     values = ((name, light, dark) for name, (light, dark) in COLOURS.items())
     return format_html_join("; ", "--{}: light-dark({}, {})", values)
 
@@ -66,9 +67,9 @@ def colours() -> SafeString:
 @register.simple_tag
 @lru_cache
 def embedded(name: str) -> SafeString:
-    """Return the text of a style sheet, for files that must not depend on others.
+    """Return the text of a style sheet, for files that must be self-contained.
 
-    name: name of the file in static/annotate
+    name: file name in static/annotate
     """
     return mark_safe(Path(f"{STATIC}/{name}").read_text(encoding="utf-8"))  # noqa: S308 - our own file
 
@@ -76,7 +77,7 @@ def embedded(name: str) -> SafeString:
 @register.simple_tag
 @lru_cache
 def icon(name: str) -> SafeString:
-    """Render an icon that screen readers ignore.
+    """Render an icon, hidden from screen readers.
 
     name: id of a symbol in static/annotate/icons.svg
     """
@@ -85,7 +86,7 @@ def icon(name: str) -> SafeString:
     return format_html('<svg class="icon{}" aria-hidden="true"><use href="{}#{}"/></svg>', turns, sprite, name)
 
 
-# State of a task or stage of a unit -> CSS class of the badge.
+# The badge's CSS class for each state of a task or stage of a unit.
 BADGES = {
     **dict.fromkeys(("running", stages.LABELLED, stages.AGREED), "good"),
     **dict.fromkeys(("stalled", stages.ADJUDICATION), "gold"),
@@ -100,9 +101,9 @@ def badge(state: str) -> str:
 
 @register.simple_tag(takes_context=True)
 def term(context: Context, words: str) -> str:
-    """Render a glossary term as a button that opens the definition.
+    """Render a glossary term as a button that opens its definition in a popover, without a script.
 
-    The definition is a popover, which needs no script. Words that are not in the glossary are rendered unchanged.
+    Words that are not in the glossary are rendered unchanged.
 
     words: the term, in the singular or with a plural -s
     """
@@ -110,7 +111,7 @@ def term(context: Context, words: str) -> str:
     entry = next((spelling for spelling in (name, name.removesuffix("s")) if spelling in definitions()), None)
     if entry is None:
         return words
-    # Included templates share the first dictionary of the context, so ids are unique on the page.
+    # Included templates share the context's first dict, so counting there makes ids unique on the page.
     number = next(context.dicts[0].setdefault("terms", count(1)))
     return format_html(
         '<dfn><button type="button" class="term" popovertarget="term-{0}">{1}</button></dfn>'
@@ -126,7 +127,7 @@ def term(context: Context, words: str) -> str:
 
 @register.filter
 def day(moment: datetime) -> str:
-    """Format a full date as usual in the language of the page."""
+    """Format a full date as is usual in the interface language."""
     return date(moment, pgettext("a date, in the letters of Django's filter date", "j F Y"))
 
 
@@ -142,9 +143,9 @@ def hours(seconds: float) -> str:
 
 @register.simple_tag
 def language_buttons(name: str, choices: Iterable[Choice]) -> SafeString:
-    """Render a button for each language. The result is cached, because many units have the same list of languages.
+    """Render a button for each language. The result is cached, because many units have the same choices.
 
-    name: name of the form field
+    name: the form field's name
     """
     return _buttons(name, tuple((choice.code, choice.name, choice.autonym) for choice in choices))
 

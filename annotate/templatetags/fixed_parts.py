@@ -1,4 +1,4 @@
-"""Template tags for parts of a page that are rendered once and then kept."""
+"""Template tags that cache rendered parts of a page."""
 
 import re
 
@@ -8,9 +8,9 @@ from django.template.base import FilterExpression, Parser, Token
 from django.utils.translation import get_language
 
 register = template.Library()
-MOST_RENDERED = 1_000  # number of renderings that `fixed` keeps
+MOST_RENDERED = 1_000  # maximum number of renderings that each `fixed` tag caches
 _INDENTED = re.compile(r"\s*\n\s*")
-VARYING, HOLE = "_varying", "\0"  # name in the context for the contents of `varies`, and the mark that replaces each
+VARYING, HOLE = "_varying", "\0"  # context variable that collects the contents of `varies`, and their placeholder
 
 
 class FixedNode(template.Node):
@@ -19,7 +19,7 @@ class FixedNode(template.Node):
         self.rendered: dict[tuple[object, ...], list[str | template.NodeList]] = {}
 
     def render(self, context: Context) -> str:
-        if VARYING in context:  # another `fixed` around this one keeps the content
+        if VARYING in context:  # an outer `fixed` caches the content
             return self.nodelist.render(context)
         key = get_language(), *[value.resolve(context) for value in self.values]
         parts = self.rendered.get(key)
@@ -30,7 +30,7 @@ class FixedNode(template.Node):
         return "".join([part if isinstance(part, str) else part.render(context) for part in parts])
 
     def _parts(self, context: Context) -> list[str | template.NodeList]:
-        """Return the rendered content, with the content of each `varies` in its place."""
+        """Render the content. Returns its fixed texts, alternating with the unrendered contents of `varies` tags."""
         varying: list[template.NodeList] = []
         with context.push(**{VARYING: varying}):
             texts = _INDENTED.sub("\n", self.nodelist.render(context)).split(HOLE)
@@ -54,9 +54,9 @@ class VaryingNode(template.Node):
 
 @register.tag
 def varies(parser: Parser, token: Token) -> VaryingNode:
-    """Mark the part up to `endvaries`, which `fixed` must render again each time.
+    """Exclude the content up to `endvaries` from the cache of the enclosing `fixed` tag.
 
-    The content may use values of the view, but no variables that a tag around it has set.
+    The content may use the view's context, but no variables that an enclosing tag has set.
     """
     content = parser.parse(("endvaries",))
     parser.delete_first_token()
@@ -65,10 +65,9 @@ def varies(parser: Parser, token: Token) -> VaryingNode:
 
 @register.tag
 def fixed(parser: Parser, token: Token) -> FixedNode:
-    """Render what follows, until `endfixed`, once for each interface language and each combination of the values.
+    """Cache the rendered content up to `endfixed`, for each interface language and combination of the tag's arguments.
 
-    Apart from parts inside `varies`, the content must depend on these values only. None of them may be secret or about
-    a person.
+    Except inside `varies`, the content must depend only on these arguments. They must be neither secret nor personal.
     """
     values = [parser.compile_filter(value) for value in token.split_contents()[1:]]
     content = parser.parse(("endfixed",))
