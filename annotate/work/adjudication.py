@@ -212,7 +212,9 @@ def own_decision(unit: Unit, annotator: Annotator) -> Judgment | None:
 
 
 def visible_units(task: Task, annotator: Annotator) -> QuerySet[Unit]:
-    """Return the units whose votes and judgments this adjudicator may see: pending ones and those decided by anyone.
+    """Return the units whose votes and judgments this adjudicator may see.
+
+    These are the units in adjudication and those that an adjudicator has decided.
 
     While the task is open, units that the adjudicator has answered as an annotator are excluded, because seeing them
     here would reveal that the answer is being checked.

@@ -268,7 +268,7 @@ def _reason_to_keep(task: Task) -> str:
         (Flag.objects.filter(unit__task=task), "flagged its items"),
     ):
         if number := rows.count():
-            return f"people have {action} ({many(number, 'time')}), and these records must be kept. {instead}"
+            return f"annotators have {action} ({many(number, 'time')}), and these records must be kept. {instead}"
     if Unit.objects.filter(reused_from__task=task).exclude(task=task).exists():
         return f"another task has reused its labels. {instead}"
     open_leases = Lease.objects.filter(unit__task=task, closed_at=None, expires_at__gt=timezone.now())

@@ -66,7 +66,7 @@ def route_of(language: str) -> LanguageRoute:
     """
     route = LanguageRoute.objects.filter(language=language).first()
     if route is None:
-        raise NotFound(f"There is no route of {language!r}. It may have been deleted.")
+        raise NotFound(f"There is no route for {language!r}. It may have been deleted.")
     return route
 
 
@@ -85,7 +85,7 @@ def add_route(language: str, queue: str, extra_candidates: Iterable[str], *, nev
     values = _check_values(queue, extra_candidates, never_agree=never_agree)
     route, new = LanguageRoute.objects.get_or_create(language=language, defaults=values)
     if not new:
-        raise InvalidAnswer(f"A route of {language} already exists. Change that route.")
+        raise InvalidAnswer(f"A route for {language} already exists. Change that route.")
     return route
 
 

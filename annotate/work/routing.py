@@ -64,7 +64,7 @@ def route(unit: Unit, judgments: Sequence[Judgment], **how: Any) -> None:
     reopened = unit.transitions.filter(event="reopened").last() if skipped else None
     skips = sum(reopened is None or other.answered_at > reopened.at for other in skipped)
     # Records stay in their queue even if it has too few readers now, because more annotators may pass the test later.
-    # Disturbing units don't, because no other annotator may ever opt in to them.
+    # Disturbing units don't, because there may never be more annotators who opt in to them.
     stays_queued = skips < task.skip_limit and task.kind.routing.waits and not unit.disturbing
     if stays_queued and judgment.kind == Judgment.ANSWER:
         return
@@ -339,7 +339,7 @@ def reroute(task: Task) -> dict[str, int]:
             counts["adjudication"] += unit.stage == stages.ADJUDICATION
     if task.kind.routing.waits and not counts["decided"]:
         raise WrongStage(
-            "Records cannot be rerouted: they wait for people who read their language and pass the test. Invite "
+            "Records cannot be rerouted: they wait for annotators who read their language and pass the test. Invite "
             f"readers, exempt some from the test, or close the task without these records: `assay close {task.name} "
             "--leave-out`."
         )

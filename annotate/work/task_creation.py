@@ -224,7 +224,7 @@ def unsaved_task(
         _check_fields(kind, wanted.corpus)
     if design.answers_from == CLASSES and "predictor" in wanted.chosen and (task.audit_share or task.audit_least):
         raise TaskError(
-            "With --predictor, people label all documents, so there is nothing to audit. Remove --audit-share and "
+            "With --predictor, annotators label all documents, so there is nothing to audit. Remove --audit-share and "
             "--audit-least."
         )
     return task
@@ -312,7 +312,7 @@ def _uniform_task(name: str, corpus: Corpus) -> Task:
     draw = task.draw
     if DESIGNS[draw.design].population != STREAM:
         raise TaskError(
-            f"People read all posts of {name}, because it is drawn by the {DESIGNS[draw.design].spelled} design. "
+            f"Annotators label all posts of {name}, because it is drawn by the {DESIGNS[draw.design].spelled} design. "
             "Specify a uniform task."
         )
     if draw.corpus_id != corpus.pk:
@@ -527,14 +527,14 @@ def _check_predictors(task: Task, corpus: str, predictors: Sequence[str]) -> lis
         raise TaskError("Only tasks about concepts combine several predictors. Set --suggest once.", "suggest")
     if task.voters:
         raise TaskError(
-            "Machines vote in this task, and people must answer what they dispute without a machine's label. Remove "
+            "Machines vote in this task, and annotators must label disputed items without suggestions. Remove "
             "--suggest or --voters.",
             "suggest",
         )
     if task.audit_share or task.audit_least or task.kind.filtered:
         raise TaskError(
-            "People audit labels from machines in this task, and a suggestion would bias the audit. Set --audit-share "
-            "and --audit-least to 0, or remove --suggest.",
+            "Annotators audit machine labels in this task, and suggestions would bias the audit. Set --audit-share and "
+            "--audit-least to 0, or remove --suggest.",
             "suggest",
         )
     if task.kind.form.imports == "pairs" and len(task.labels) > len(labels_of("ab")):

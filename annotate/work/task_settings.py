@@ -110,5 +110,5 @@ def _labels(task: Task, codes: list[str]) -> list[str]:
         if not is_language(code):
             raise InvalidAnswer(unknown_code(code))
         if not task.kind.knows(code):
-            raise InvalidAnswer(f"The language {code} was added by the file of another task.")
+            raise InvalidAnswer(f"The language {code} is defined only in another task's file.")
     return task.labels if set(codes) == set(task.labels) else sorted(set(codes))

@@ -171,7 +171,11 @@ def test_what_cannot_be_asked_is_refused_in_a_sentence(stream, make_task):
         ("predictor", None, r"--predictor is needed to open a task by the unread-triggers design\."),
         ("of", None, r"--of is needed to open a task by the unread-triggers design\."),
         ("of", "none", r"There is no task 'none'\. Specify a uniform task of few\."),
-        ("of", "asked", r"People read all posts of asked, because it is drawn by the unread-triggers design\. Specify"),
+        (
+            "of",
+            "asked",
+            r"Annotators label all posts of asked, .* unread-triggers design\. Specify",
+        ),
         ("of", "other", r"other is drawn from corpus corpus, not few\. Specify a uniform task of few\."),
         ("predictor", "cld2", "cld2 voted in the task stream, so it has the same label as the other voters where they"),
         ("languages", "sw", r"No post of corpus few fits .* any of the languages. People have already read every post"),

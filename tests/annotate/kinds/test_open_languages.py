@@ -212,7 +212,7 @@ def test_a_kind_or_a_task_without_the_file_does_not_know_what_another_adds(
         call_command("open_task", "t", size=2, labels=["qaa"], corpus="naija", seed="1", verbosity=0)
     client.force_login(manager)
     page = client.post(f"/manage/tasks/{make_task([]).name}/settings/change/", {"labels": "de pt-BR"})
-    assert "The language pt-BR was added by the file of another task." in page.text
+    assert "The language pt-BR is defined only in another task" in page.text
     with pytest.raises(TaskError):  # decoys are for verification
         with_defaults(read_kind(which), {"decoy_share": 0.5})
 

@@ -69,7 +69,7 @@ def test_an_unknown_code_is_refused_wherever_one_is_typed(desk, db, field):
 
 def test_there_is_one_route_of_a_language_and_one_where_none_is_seen(desk, db):
     page = desk.post(NEW, {"language": "hi", "queue": "en"})
-    assert "A route of hi already exists. Change that route." in words(page)
+    assert "A route for hi already exists. Change that route." in words(page)
     assert LanguageRoute.objects.get(language="hi").queue == "hi"
     LanguageRoute.objects.filter(language="und").delete()
     desk.post(NEW, {"language": "und", "queue": "en"})

@@ -135,7 +135,9 @@ def test_a_task_of_which_somebody_has_said_something_stays_even_if_that_counts_n
         say(ann, take(ann, make_task([DISPUTED, DISPUTED], name=name)).pk)
         Judgment.objects.update(voided_at=timezone.now())
         before = counts()
-        with pytest.raises(CommandError, match=r"people have answered its items \(1 time\), and these records must be"):
+        with pytest.raises(
+            CommandError, match=r"annotators have answered its items \(1 time\), and these records must be"
+        ):
             delete(name)
         assert counts() == before
 

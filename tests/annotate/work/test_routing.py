@@ -234,7 +234,7 @@ def test_records_wait_for_readers_of_their_language_who_have_passed_the_test(mak
     ann = person("ann", "en de")
     assert take(ann, task) is None
     assert "test" in why_empty(ann, task)
-    with pytest.raises(CommandError, match="wait for people who read their language and pass the test"):
+    with pytest.raises(CommandError, match="wait for annotators who read their language and pass the test"):
         call_command("reroute", task.name)
     assert "move items from queues" not in desk.get(reverse("manage-settings", args=[task.name])).text
     assert set(task.units.work().values_list("stage", flat=True)) == {stages.QUEUED}
