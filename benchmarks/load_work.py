@@ -21,7 +21,7 @@ from knox.models import AuthToken  # noqa: E402
 
 from annotate.kinds import KINDS  # noqa: E402
 from annotate.models import Annotator, AnnotatorLanguage, Judgment, Lease, Task, Transition, Unit  # noqa: E402
-from annotate.work.task_creation import trial_task  # noqa: E402
+from annotate.work.task_creation import provisional_task  # noqa: E402
 from corpora.database.bulk_rows import insert  # noqa: E402
 from corpora.models import Corpus, Draw, Item  # noqa: E402
 
@@ -90,7 +90,7 @@ def answered_before(answers: int) -> None:
 def task_of(name: str, units: int, **options: int) -> Task:
     corpus = Corpus.objects.create(name=name)
     kind = KINDS["language"]
-    task = trial_task(kind, LANGUAGES, {"audit_share": 0, "audit_least": 0, **options})
+    task = provisional_task(kind, LANGUAGES, {"audit_share": 0, "audit_least": 0, **options})
     task.name, task.title = name, kind.title
     task.save()
     drawn = {"corpus": corpus, "design": "uniform", "seed": "1", "asked": units, "size": units, "frame_size": units}

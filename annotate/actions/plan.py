@@ -26,7 +26,7 @@ from annotate.models import Task
 from annotate.reports.numbers import in_points
 from annotate.reports.table_formats import as_lines, wrapped
 from annotate.reports.tables import many
-from annotate.work.task_creation import TaskError, choose_panel, trial_task
+from annotate.work.task_creation import TaskError, choose_panel, provisional_task
 from corpora.core import CorpusError
 from corpora.core.languages import meant
 from corpora.core.voters import DEFAULT, MOST, Panel
@@ -264,7 +264,7 @@ def _panel_kind(name: str | None, *, of_posts: bool) -> Kind | None:
 
 
 def _panel_task(corpus: str, kind: Kind, panel: Panel) -> Task:
-    task = trial_task(kind, (), {})
+    task = provisional_task(kind, (), {})
     choose_panel(task, corpus, panel)
     return task
 

@@ -18,7 +18,7 @@ from annotate.kinds.control import QualityControl, register
 from annotate.models import Task, Unit
 from annotate.reports.numbers import count
 from annotate.reports.tables import LANGUAGE, NOTE, NUMBER, Column, Table, many, numbered, table
-from annotate.work.moves import locked
+from annotate.work.moves import lock_task
 from annotate.work.unit_entry import add_units, shuffle
 from corpora.draws.samples import items_of
 
@@ -104,7 +104,7 @@ def draw_short(task_id: int, language: str) -> int:
 
     Return the number of documents drawn.
     """
-    task = locked(Task(pk=task_id))
+    task = lock_task(Task(pk=task_id))
     cells = standing(task, language)
     if not task.is_open or sum(cell["short"] for cell in cells) < DRAWN_AT * sum(cell["waiting"] for cell in cells):
         return 0

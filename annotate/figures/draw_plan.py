@@ -33,7 +33,7 @@ from annotate.kinds import KINDS
 from annotate.kinds.language import LEAST_LETTERS
 from annotate.models import Task
 from annotate.work.routes import Routes
-from annotate.work.task_creation import trial_task
+from annotate.work.task_creation import provisional_task
 from corpora.core.languages import UND
 from corpora.models import Item
 from corpora.predictions.panels import first_votes
@@ -63,7 +63,7 @@ class Pace(NamedTuple):
 
 def usual_task(**options: Any) -> Task:
     """Return an unsaved task with these options. Its kind is the first one whose agreement is audited."""
-    return trial_task(next(kind for kind in KINDS.values() if kind.audits_agreement), (), options)
+    return provisional_task(next(kind for kind in KINDS.values() if kind.audits_agreement), (), options)
 
 
 def stream_of(corpus_name: str, task: Task) -> Stream:

@@ -40,7 +40,7 @@ from annotate.reports.tables import (
     when,
     written,
 )
-from annotate.work.interventions import Voided
+from annotate.work.interventions import VoidResult
 
 Address = Callable[[int], str]
 Rows = list[dict[str, Any]]
@@ -169,7 +169,7 @@ def _why(row: dict[str, Any]) -> str:
     return f"the pause rule; {row['reason']}" if row["reason"] else "the task’s rule"
 
 
-def voided(annotator: object, done: Voided) -> str:
+def voided(annotator: object, done: VoidResult) -> str:
     """Return a sentence about the result of `void` in work/interventions.py."""
     if not done.answers and not done.reopened:
         return f"{annotator} had no valid answers, so nothing was voided."

@@ -33,7 +33,7 @@ from annotate.models import Task
 from annotate.pages.access import UserRequest
 from annotate.pages.kind_preview import preview, usual_language
 from annotate.reports.tables import many
-from annotate.work.task_creation import TaskError, choose_panel, trial_task
+from annotate.work.task_creation import TaskError, choose_panel, provisional_task
 from corpora.core import CorpusError
 from corpora.sources.recognition import unused
 from corpora.storage.inventory import POSTS, RECORDS, corpus_rows
@@ -230,7 +230,7 @@ def _imagined(kind: Kind, entered: Mapping[str, Any]) -> tuple[dict[str, Any], T
     options = {name: values[name] for name in OPTIONS if values.get(name) is not None}
     corpus = values["corpus"] or ""
     panel = chosen_panel(corpus, kind, values)
-    task = trial_task(with_panel(kind) if panel else kind, labels_entered(kind, values["labels"]), options)
+    task = provisional_task(with_panel(kind) if panel else kind, labels_entered(kind, values["labels"]), options)
     if panel:
         choose_panel(task, corpus, panel)
     return values, task

@@ -354,7 +354,7 @@ def cases(
     cut = Cut.asked(request.GET)
     # Sort only keys, because the database would read the texts of all cases in order to sort them too.
     page = Paginator([key for _, key in cut.order(task, annotator)], 50).get_page(request.GET.get("page"))
-    units = adjudication.listed(page, annotator)
+    units = adjudication.units_in_order(page, annotator)
     rows = waiting_rows(units, annotator)
     number = len(outcome.settled) if outcome else whole_number(request.GET.get("settled"))
     context = {

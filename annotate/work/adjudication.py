@@ -101,7 +101,7 @@ def sort_keys(units: QuerySet[Unit], annotator: Annotator) -> list[tuple[SortKey
     return sorted((_to_sort_key(*where), unit) for *where, unit in placed)
 
 
-def listed(keys: Iterable[int], annotator: Annotator) -> list[Any]:
+def units_in_order(keys: Iterable[int], annotator: Annotator) -> list[Any]:
     """Return the units with these primary keys, in the order and with the annotations of `to_adjudicate`."""
     units = _with_case(_with_sort_fields(Unit.objects.filter(pk__in=list(keys)), annotator))
     return list(units.select_related("item", "task").order_by(*_ORDER))
@@ -299,7 +299,7 @@ def check_reason(reason: str, comment: str = "") -> None:
 
 @transaction.atomic
 def _decide(annotator: Annotator, unit_id: int, kind: str, answer: Answer) -> Judgment:
-    unit = locked(unit_id)
+    unit = lock_unit(unit_id)
     if current_pause(annotator, unit.task):
         raise Paused(_(PAUSED))
     for control in unit.task.hooks["stored"]:
@@ -373,7 +373,7 @@ def unsettle(annotator: Annotator, unit_id: int) -> Unit:
 
     Other adjudicators' decisions remain in force and count when the unit is decided again.
     """
-    unit = locked(unit_id)
+    unit = lock_unit(unit_id)
     decision = unit.judgments.live().decisions().filter(annotator=annotator).first()
     if decision is None:
         raise NothingToUndo(_("You have no decision here to undo."))
@@ -386,7 +386,7 @@ def unsettle(annotator: Annotator, unit_id: int) -> Unit:
     return unit
 
 
-def locked(unit_id: int) -> Unit:
+def lock_unit(unit_id: int) -> Unit:
     """Return a unit with its row locked until the transaction ends.
 
     Raise NotFound if the unit does not exist.
@@ -458,7 +458,7 @@ def settle_together(annotator: Annotator, task: Task, labels: Mapping[int, str],
 
 @transaction.atomic
 def _settle(annotator: Annotator, unit: Unit, label: str, reason: str) -> Judgment:
-    locked(unit.pk)
+    lock_unit(unit.pk)
     # A decision by the same adjudicator means that this request is a retry.
     is_retry = unit.judgments.live().decisions().filter(annotator=annotator).exists()
     pending = list(to_adjudicate(unit.task, annotator).filter(pk=unit.pk))

@@ -22,7 +22,7 @@ from annotate.models import Flag, Judgment, Lease, Task, Transition, Unit
 from annotate.quality import commitments
 from annotate.reports.tables import many
 from annotate.work.adjudication import has_other_adjudicator, resolve_decisions
-from annotate.work.moves import BATCH, PLAIN, apply_move, decide_now, is_audit, locked, move, save_all
+from annotate.work.moves import BATCH, PLAIN, apply_move, decide_now, is_audit, lock_task, move, save_all
 from annotate.work.routing import has_majority, is_unconfirmed
 from corpora.database.bulk_rows import batched
 from corpora.models import Corpus, Draw, Item
@@ -49,7 +49,7 @@ def close(task: Task, *, leave_out: bool = False) -> dict[str, Any]:
     with transaction.atomic():
         counts = _finish_units(task, leave_out=leave_out) if task.kind.answered_here else {}
     with transaction.atomic():
-        locked(task)
+        lock_task(task)
         result = _status(task, was_open) | {"decided": 0, "unconfirmed": 0, "left_out": 0} | counts
         return result | {"digest": commitments.fix(task)}
 
@@ -57,7 +57,7 @@ def close(task: Task, *, leave_out: bool = False) -> dict[str, Any]:
 @transaction.atomic
 def fix_outcomes(task: Task) -> None:
     """Record the outcomes of a closed task's randomly drawn units, unless they are unchanged since the last record."""
-    if not locked(task).is_open:
+    if not lock_task(task).is_open:
         commitments.fix(task)
 
 
@@ -67,7 +67,7 @@ def _set_open(task: Task, *, is_open: bool) -> bool:
 
     Raise WrongStage if the task must not be reopened because its secret was published.
     """
-    locked_task = locked(task)
+    locked_task = lock_task(task)
     if is_open and locked_task.secret_told_at:
         raise WrongStage(
             f"An export has disclosed the secret of {task.name}, so its gold answers, audits and checks would be "
@@ -165,7 +165,7 @@ def mark_secret_published(task: Task) -> None:
 
     Raise WrongStage if the task is open.
     """
-    locked_task = locked(task)
+    locked_task = lock_task(task)
     if locked_task.is_open:
         raise WrongStage(
             f"{task.name} is open, so its secret would make future random draws predictable. Close the task first, or "
@@ -210,7 +210,7 @@ def locked_open(task: Task, units: QuerySet[Unit]) -> Task:
     Raise WrongStage if the task is closed.
     """
     list(units.order_by("pk").select_for_update(of=("self",), no_key=True))
-    task = locked(task)
+    task = lock_task(task)
     if not task.is_open:
         raise WrongStage(f"Task {task.name} is closed, so no one would label the posts. {reopening_advice(task)}")
     return task

@@ -190,7 +190,7 @@ def discard(flag_id: int, *, by: User) -> Flag:
 def make_example(flag_id: int, *, by: User) -> Guidelines:
     """Add a flagged unit's text, the annotator's question and the reply to the guidelines, as an example.
 
-    This creates a new minor version of the guidelines in the unit's language. Idempotent.
+    This creates a new minor version of the guidelines that apply to the unit. Idempotent.
     """
     with transaction.atomic():
         stored = _lock_flag(flag_id)

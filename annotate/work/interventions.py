@@ -65,7 +65,7 @@ def lift(pause: Pause, *, by: User | None) -> None:
     Pause.objects.filter(pk=pause.pk, lifted_at=None).update(lifted_at=timezone.now(), lifted_by=by)
 
 
-class Voided(NamedTuple):
+class VoidResult(NamedTuple):
     """The result of voiding answers.
 
     answers: number of answers voided.
@@ -146,7 +146,7 @@ def would_void(annotator: Annotator, task: Task) -> dict[str, int]:
 
 
 @transaction.atomic
-def void(annotator: Annotator, task: Task, *, by: User | None, reason: str) -> Voided:
+def void(annotator: Annotator, task: Task, *, by: User | None, reason: str) -> VoidResult:
     """Void all answers and skips of an annotator in a task, and pause the annotator.
 
     Every unit that depends on these judgments is reopened. The judgments are kept but marked as void, and their units
@@ -174,7 +174,7 @@ def void(annotator: Annotator, task: Task, *, by: User | None, reason: str) -> V
     # these units need the leases too.
     pause(annotator, task, by=by, reason=reason)
     clear_count(annotator, task)
-    return Voided(sum(judgment.kind == Judgment.ANSWER for judgment in judgments), reopened)
+    return VoidResult(sum(judgment.kind == Judgment.ANSWER for judgment in judgments), reopened)
 
 
 # --- consent to sensitive work; permit.py enforces it

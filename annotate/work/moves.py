@@ -222,7 +222,7 @@ def labels_as_seen(annotator: Annotator, labelled: Iterable[tuple[Unit, str]]) -
     return [label for _, label in pairs]
 
 
-def locked(task: Task) -> Task:
+def lock_task(task: Task) -> Task:
     """Return the task with its row locked, so that only one transaction at a time evaluates agreement or adds units."""
     return Task.all_objects.select_for_update(no_key=True).get(pk=task.pk)
 

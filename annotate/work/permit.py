@@ -184,7 +184,7 @@ def permit_of(annotator: Annotator, task: Task) -> Permit:
 def permits(annotator: Annotator, tasks: Iterable[Task]) -> list[Permit]:
     """Return an annotator's permits for several tasks. The number of queries does not depend on the number of tasks.
 
-    tasks: the tasks; if they come from Tasks.for_work, one query less is needed.
+    tasks: the tasks; if they come from Tasks.for_work, one fewer query is needed.
     """
     listed = list(tasks)
     states, permit_list = _load_states(annotator, listed), []

@@ -26,7 +26,7 @@ from corpora.models import Item
 
 
 class Reach(NamedTuple):
-    """The annotators who can still be asked about a unit: the readers of its queue who are not excluded.
+    """The annotators who can still be asked about a unit: the readers of a queue who are not excluded.
 
     routes: routes of the unit's task.
     readers: ids of the annotators who read each queue.

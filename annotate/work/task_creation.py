@@ -27,7 +27,7 @@ from annotate.models import LanguageRoute, Suggestion, Task, Unit
 from annotate.quality.agreement_strata import unread
 from annotate.quality.guideline_versions import add_first
 from annotate.work.closure import hide_until_complete
-from annotate.work.moves import locked
+from annotate.work.moves import lock_task
 from annotate.work.unit_entry import CHUNK, add_units, store_orders
 from corpora.core.languages import UND
 from corpora.core.values import matching
@@ -212,7 +212,7 @@ def unsaved_task(
         labels = _classes_and_answers(kind, labels)
     elif design.asks_each:
         labels = wanted.languages or labels
-    task = trial_task(kind, labels, options, reuse=reuse)
+    task = provisional_task(kind, labels, options, reuse=reuse)
     if wanted.panel:
         choose_panel(task, wanted.corpus.name, wanted.panel)
     task.name, task.title, task.members_only = name, title or kind.title, members_only
@@ -362,7 +362,7 @@ def _add_units(entry: Entry, samples: Sequence[Sample], design: Design, progress
 # --- checks of a task's fields and options before it has units
 
 
-def trial_task(kind: Kind, labels: Sequence[str], overrides: Mapping[str, Any], *, reuse: bool = False) -> Task:
+def provisional_task(kind: Kind, labels: Sequence[str], overrides: Mapping[str, Any], *, reuse: bool = False) -> Task:
     """Return an unsaved task with these options, e.g. to preview their effect on posts.
 
     Raise TaskError if the options are invalid.
@@ -487,7 +487,7 @@ def extend_task(
     sample = sample_uniform(draw.corpus, size=size, seed=draw.seed, extends=draw, panel=task.panel)
     with transaction.atomic():
         # Lock the task first. Answers to audited posts lock the post first, but can't deadlock: see judgments.py.
-        locked(task)
+        lock_task(task)
         larger, items = record(sample)
         task.draws.set([larger])
         added = add_units(task, items)

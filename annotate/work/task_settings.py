@@ -14,7 +14,7 @@ from annotate.core.refusals import InvalidAnswer, WrongStage
 from annotate.kinds.designs import DESIGNS
 from annotate.kinds.options import OPTIONS
 from annotate.models import Task
-from annotate.work.moves import locked
+from annotate.work.moves import lock_task
 from annotate.work.routes import is_language, to_language_code, unknown_code
 
 TITLE, LABELS = "title", "labels"
@@ -61,7 +61,7 @@ def change(task: Task, values: Mapping[str, Any], was: Mapping[str, str] = Mappi
 
     Raise InvalidAnswer if a value is invalid, and WrongStage if a setting has changed since it was shown.
     """
-    stored = locked(task)
+    stored = lock_task(task)
     if stale := [name for name in values if name in was and was[name] != displayed_value(stored, name)]:
         changed_settings = ", ".join(f"{name.replace('_', ' ')} ({displayed_value(stored, name)})" for name in stale)
         raise WrongStage(

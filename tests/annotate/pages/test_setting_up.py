@@ -21,7 +21,7 @@ from annotate.kinds import KINDS
 from annotate.manager_pages import action_forms, corpus_setup, inbox, job_pages
 from annotate.models import Job
 from annotate.work import job_store
-from annotate.work.task_creation import open_task, trial_task
+from annotate.work.task_creation import open_task, provisional_task
 from corpora.storage.layout import manifest_of
 from tests.annotate.acts import words
 from tests.annotate.panels.topics import KIND as TOPIC_KIND
@@ -745,7 +745,7 @@ def test_a_reload_restores_the_size_and_its_forecast(new_page, manager, demo_cor
 
 def test_what_is_foretold_of_a_draw_is_what_a_draw_gives_on_average(demo_corpus):
     kind = KINDS["language"]
-    task = trial_task(kind, (), {})
+    task = provisional_task(kind, (), {})
     forecast = forecast_before(task, stream_of(demo_corpus.name, task), 1000)
     opened = open_task("t", demo_corpus, kind, seed="1", design="uniform", size=1000).task
     work = opened.units.exclude(stage=stages.AGREED).count()

@@ -11,7 +11,7 @@ from annotate.kinds import Answer
 from annotate.models import Annotator, Judgment, Lease, Pause, Task, Transition, Unit
 from annotate.work.adjudication import settle
 from annotate.work.answer_changes import undo
-from annotate.work.interventions import Voided, lift, pause, void, would_void
+from annotate.work.interventions import VoidResult, lift, pause, void, would_void
 from annotate.work.judgments import judge, skip
 from annotate.work.permit import current_pause, permit_of
 from annotate.work.queue import open_lease, take
@@ -122,7 +122,7 @@ def test_after_a_pause_is_lifted_the_count_starts_anew(watched, person, manager,
 def test_voiding_reopens_the_units_and_keeps_the_judgments(three, manager):
     task, ann, *_ = three
     assert progress_of(ann, task)["answered_today"] == 6
-    assert void(ann, task, by=manager, reason="sleeps") == Voided(answers=6, reopened=6)
+    assert void(ann, task, by=manager, reason="sleeps") == VoidResult(answers=6, reopened=6)
     assert progress_of(ann, task)["answered_today"] == 0  # counted again
     assert set(task.units.values_list("stage", "label", "redundancy")) == {("QUEUED", "", 3)}
     voided = Judgment.objects.filter(annotator=ann)
@@ -133,7 +133,7 @@ def test_voiding_reopens_the_units_and_keeps_the_judgments(three, manager):
         ("LABELLED", "QUEUED", manager.pk)
     }
     at = list(voided.values_list("voided_at", flat=True))
-    assert void(ann, task, by=manager, reason="sleeps") == Voided(0, 0)  # nothing the second time
+    assert void(ann, task, by=manager, reason="sleeps") == VoidResult(0, 0)  # nothing the second time
     assert list(voided.values_list("voided_at", flat=True)) == at
     assert Pause.objects.get().reason == "sleeps"
 
@@ -172,7 +172,7 @@ def test_only_units_with_an_answer_of_theirs_are_reopened(make_records_task, per
     skipped = take(ann, task)
     skip(ann, skipped.pk)
     work(bea, task)
-    assert void(ann, task, by=manager, reason="sleeps") == Voided(2, 2)
+    assert void(ann, task, by=manager, reason="sleeps") == VoidResult(2, 2)
     assert set(task.units.filter(stage="QUEUED").values_list("pk", flat=True)) == units
     assert Judgment.objects.get(kind="skip").voided_by == manager
     assert Unit.objects.get(pk=skipped.unit_id).stage == stages.LABELLED
@@ -202,7 +202,7 @@ def test_what_an_adjudicator_decided_stands(make_records_task, three_say, person
     settle(person("ada", adjudicates=True), first.pk, Answer("3", "read the page"))
     would = {"answers": 2, "known": 0, "skips": 0, "reopened": 1, "settled": 0, "waiting": 0, "decided": 1, "reused": 0}
     assert would_void(people[0], task) == would
-    assert void(people[0], task, by=manager, reason="sleeps") == Voided(2, 1)
+    assert void(people[0], task, by=manager, reason="sleeps") == VoidResult(2, 1)
     first.refresh_from_db()
     second.refresh_from_db()
     assert (first.stage, first.label, second.stage) == ("LABELLED", "3", "QUEUED")
@@ -216,7 +216,7 @@ def test_units_that_people_dropped_are_asked_again(make_records_task, three_say,
     void(people[1], task, by=manager, reason="sleeps")
     work(person("dan", "en"), task, lambda unit: Answer("2"))
     assert task.units.get().stage == stages.DISCARDED
-    assert void(people[2], task, by=manager, reason="sleeps") == Voided(1, 1)
+    assert void(people[2], task, by=manager, reason="sleeps") == VoidResult(1, 1)
     work(person("eva", "en"), task, lambda unit: Answer("4"))
     assert (task.units.get().stage, task.units.get().label) == ("LABELLED", "4")
 
@@ -226,7 +226,7 @@ def test_where_those_who_are_left_agree_nobody_else_is_asked(make_records_task, 
     people = three_say(task, "101")
     would = would_void(people[1], task)
     assert (would["settled"], would["reopened"]) == (1, 0)
-    assert void(people[1], task, by=manager, reason="sleeps") == Voided(1, 0)
+    assert void(people[1], task, by=manager, reason="sleeps") == VoidResult(1, 0)
     unit = task.units.get()
     assert (unit.stage, unit.label, unit.redundancy) == ("LABELLED", "1", 2)
     assert list(unit.transitions.values_list("event", flat=True)) == ["asked", "answered", "reopened", "answered"]
@@ -258,7 +258,7 @@ def test_units_that_were_given_up_for_somebodys_skips_are_asked_anew(make_record
     assert (first.stage, second.stage) == (stages.DISCARDED, stages.QUEUED)
     would = would_void(ann, task)
     assert (would["answers"], would["skips"], would["reopened"]) == (0, 2, 1)
-    assert void(ann, task, by=manager, reason="skips all") == Voided(0, 1)
+    assert void(ann, task, by=manager, reason="skips all") == VoidResult(0, 1)
     assert not live(ann).exists()
     skip(cem, take(cem, task).pk)
     assert set(task.units.values_list("stage", flat=True)) == {stages.QUEUED}
@@ -290,7 +290,7 @@ def test_of_judgments_made_elsewhere_what_is_left_decides_at_once(tmp_path, mana
     assert stood == {"question1": "A", "question2": "B", "question3": ""}
     spam = Annotator.objects.get(user__username="imported:old:z")
     assert would_void(spam, task)["settled"] == 3
-    assert void(spam, task, by=manager, reason="spam") == Voided(3, 0)
+    assert void(spam, task, by=manager, reason="spam") == VoidResult(3, 0)
     now = task.units.values_list("item__key", "stage", "label", "redundancy")
     assert set(now) == {
         ("question1", "LABELLED", "A", 2),

@@ -11,7 +11,7 @@ from annotate.core.refusals import Paused
 from annotate.kinds import Answer
 from annotate.models import Judgment, Lease, Pause, Transition, Unit
 from annotate.work import interventions, queue
-from annotate.work.interventions import Voided, void
+from annotate.work.interventions import VoidResult, void
 from annotate.work.judgments import judge
 from annotate.work.permit import current_pause
 from annotate.work.queue import take
@@ -32,10 +32,10 @@ def test_an_answer_in_flight_is_either_voided_or_refused(make_records_task, pers
         answer, done = at_once(*((first, second) if number % 2 else (second, first)))[:: 1 if number % 2 else -1]
         assert not live(ann).exists()
         if isinstance(answer, Judgment):
-            assert done == Voided(1, 1)
+            assert done == VoidResult(1, 1)
         else:
             assert isinstance(answer, Paused)
-            assert done == Voided(0, 0)
+            assert done == VoidResult(0, 0)
         outcomes.add(type(answer))
         unit = Unit.objects.get(pk=lease.unit_id)
         assert (unit.stage, unit.label) == ("QUEUED", "")
@@ -72,14 +72,14 @@ def test_voiding_and_a_sheet_that_takes_the_same_posts_do_not_wait_for_one_anoth
         return void(ann, task, by=manager, reason="sleeps")
 
     taken, voided = at_once(lambda: queue.take_sheet(bea, task), voiding)
-    assert (len(taken), voided) == (2, Voided(1, 0))
+    assert (len(taken), voided) == (2, VoidResult(1, 0))
 
 
 def test_two_managers_who_void_at_once_void_once(three, manager, django_user_model):
     task, ann, *_ = three
     other = django_user_model.objects.create_superuser("other")
     done = at_once(*(lambda by=by: void(ann, task, by=by, reason="sleeps") for by in (manager, other)))
-    assert sorted(done) == [Voided(0, 0), Voided(6, 6)]
+    assert sorted(done) == [VoidResult(0, 0), VoidResult(6, 6)]
     assert Transition.objects.filter(event="reopened").count() == 6
     assert Pause.objects.count() == 1
 
@@ -100,7 +100,7 @@ def test_while_others_are_at_work_voiding_loses_nothing_and_asks_nobody_too_many
         return void(spam, task, by=manager, reason="sleeps")
 
     results = at_once(voiding, *(lambda who=who: at_work(who) for who in people[1:]))
-    assert isinstance(results[0], Voided)
+    assert isinstance(results[0], VoidResult)
     assert results[1:] == [None] * 4
     for annotator in people[1:]:
         work(annotator, task)
