@@ -41,7 +41,7 @@ from annotate.models import Task
 from annotate.quality.agreement_report import alike, spelled_alike
 from annotate.quality.answer_models import values_of
 from annotate.reports.tables import are, many
-from annotate.work.judgment_import import ImportResult, Rejects, Row, add_judgments, imported_task, systems_of
+from annotate.work.judgment_import import ImportResult, Rejects, Row, add_judgments, create_imported_task, systems_of
 from annotate.work.routes import register_languages
 from annotate.work.task_creation import TaskError
 from corpora.core.languages import LANGUAGES as KNOWN
@@ -382,7 +382,7 @@ def _new_task(
         if items.setdefault(row.task, row.language) != row.language:
             rejects[row.line] = f"{row.task} has the language {items[row.task] or '(none)'} in an earlier row."
     digest = digest_of(path)
-    return imported_task(name, items, labels, in_order=in_order, source=path.name, digest=digest, pairs=pairs)
+    return create_imported_task(name, items, labels, in_order=in_order, source=path.name, digest=digest, pairs=pairs)
 
 
 def _add(

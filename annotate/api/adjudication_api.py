@@ -26,12 +26,12 @@ from annotate.api.serializers import (
     integer,
     method,
     resource,
-    sent,
     sets_of,
     string,
     string_map,
     strings,
     text_of,
+    validate_data,
 )
 from annotate.controls.pair_order import sides_of
 from annotate.core.refusals import NotFound
@@ -209,7 +209,7 @@ def dossier_row(unit: Unit, annotator: Annotator) -> dict[str, Any]:
 )
 def waiting(request: Request, annotator: Annotator, task: Task) -> dict[str, Any]:
     """Units that you have judged as an annotator are left out."""
-    query = sent(WantedSerializer, request.query_params)
+    query = validate_data(WantedSerializer, request.query_params)
     pages = Paginator(adjudication.to_adjudicate(task, annotator, query["language"], query["case"]), PER_PAGE)
     try:
         page = pages.page(query["page"])
@@ -240,7 +240,7 @@ def settle(request: Request, annotator: Annotator, task: Task, unit: int) -> Jud
     """A random sample of settled units goes to a second adjudicator. If you retry the same decision, the response is
     the stored decision. A different decision is refused until you undo the first one.
     """
-    case, fields = adjudication.visible_unit(task, annotator, unit), sent(SettleSerializer, request.data)
+    case, fields = adjudication.visible_unit(task, annotator, unit), validate_data(SettleSerializer, request.data)
     label, reason, comment, sure = (fields[name] for name in ("label", "reason", "comment", "sure"))
     answer = adjudication.read_decision(task.kind, [label], reason, comment, is_sure=sure)
     return adjudication.settle(annotator, case.pk, answer)
@@ -251,7 +251,7 @@ def discard(request: Request, annotator: Annotator, task: Task, unit: int) -> Ju
     """If you retry the same decision, the response is the stored decision. A different decision is refused until you
     undo the first one.
     """
-    case, fields = adjudication.visible_unit(task, annotator, unit), sent(DiscardSerializer, request.data)
+    case, fields = adjudication.visible_unit(task, annotator, unit), validate_data(DiscardSerializer, request.data)
     return adjudication.discard(annotator, case.pk, fields["reason"], fields["comment"])
 
 

@@ -36,9 +36,9 @@ from annotate.api.serializers import (
     TrialAnswerSerializer,
     TrialSerializer,
     resource,
-    sent,
     string,
     strings,
+    validate_data,
 )
 from annotate.controls import qualification
 from annotate.core.refusals import InvalidAnswer, NotFound
@@ -79,7 +79,7 @@ class ConceptSerializer(serializers.Serializer):
 @resource("GET", "permit", "Search the concepts of a task", ConceptSerializer, many=True, parameters=[TypedSerializer])
 def concepts(request: Request, permit: Permit) -> list[concept_picker.Row]:
     """Returns up to ten concepts, best match first, or an empty list if `typed` is empty."""
-    query = sent(TypedSerializer, request.query_params)
+    query = validate_data(TypedSerializer, request.query_params)
     if permit.task.vocabulary_id is None:
         raise NotFound("The answers of this task are not concepts. GET the task for a list of its answers.")
     try:
@@ -128,12 +128,12 @@ def judge(request: Request, annotator: Annotator, lease: int) -> Judgment:
         label, reason, comment, sure = (fields[name] for name in ("label", "reason", "comment", "sure"))
         return judgments.read_answer(kind, [label], reason, comment, is_sure=sure)
 
-    return _close(annotator, lease, sent(AnswerSerializer, request.data), answer)
+    return _close(annotator, lease, validate_data(AnswerSerializer, request.data), answer)
 
 
 @resource("POST", "annotate", "Skip a unit", ClosedSerializer, SkipSerializer)
 def skip(request: Request, annotator: Annotator, lease: int) -> Judgment:
-    return _close(annotator, lease, sent(SkipSerializer, request.data), lambda kind, fields: None)
+    return _close(annotator, lease, validate_data(SkipSerializer, request.data), lambda kind, fields: None)
 
 
 def _close(
@@ -162,7 +162,7 @@ def flag(request: Request, annotator: Annotator, lease: int) -> Flag:
     """A unit flagged as disturbing goes to another annotator and does not count as skipped. With any other flag, you
     keep the unit.
     """
-    fields, next_lease = sent(FlagSerializer, request.data), None
+    fields, next_lease = validate_data(FlagSerializer, request.data), None
     with acting(annotator.user, judgments.task_of(annotator, lease).name) as permit:
         result = flags.flag(permit, lease, fields["kind"], fields["words"], fields["active_seconds"])
         closed = result.closed if fields["take_next"] else None
@@ -225,7 +225,7 @@ def answer_question(request: Request, annotator: Annotator, question: int) -> di
     """In practice, the response contains the correct answer. In a test, the result after the last question contains the
     correct answers to the questions you got wrong.
     """
-    fields = sent(TrialAnswerSerializer, request.data)
+    fields = validate_data(TrialAnswerSerializer, request.data)
     with acting(annotator.user, qualification.task_of(annotator, question)) as permit:
         label = judgments.read_answer(permit.task.kind, [fields["label"]]).label
         answered = qualification.answer(permit, question, label, is_sure=fields["sure"])

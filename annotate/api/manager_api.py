@@ -25,7 +25,7 @@ from rest_framework.request import Request
 from annotate.actions import job_worker
 from annotate.actions.action import Action, ActionError, task_named
 from annotate.actions.registry import by_name
-from annotate.api.serializers import boolean, integer, resource, sent, string, strings
+from annotate.api.serializers import boolean, integer, resource, string, strings, validate_data
 from annotate.core.option import LARGEST, Option, flag, format_value, whole_number
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.figures import task_statistics
@@ -280,7 +280,7 @@ def _resolve_choice(action: str, option: Option, text: str) -> str:
     parameters=[JobsOfSerializer],
 )
 def jobs(request: Request) -> list[dict[str, Any]]:
-    query = sent(JobsOfSerializer, request.query_params)
+    query = validate_data(JobsOfSerializer, request.query_params)
     return _job_rows(query["task"], query["page"])
 
 

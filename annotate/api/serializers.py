@@ -125,11 +125,11 @@ class TaskInFullSerializer(TaskSerializer):
 
     @staticmethod
     def row(task: Task, progress: Progress) -> dict[str, Any]:
-        in_full = {"answers": offered(task), "vocabulary": task.kind.form.vocabulary(task.kind)}
+        in_full = {"answers": possible_answers(task), "vocabulary": task.kind.form.vocabulary(task.kind)}
         return TaskSerializer.row(task, progress) | in_full
 
 
-def offered(task: Task) -> list[dict[str, Any]]:
+def possible_answers(task: Task) -> list[dict[str, Any]]:
     """Return the possible answers to a task's question, as dicts with the fields of OfferedSerializer.
 
     If the task asks about each language separately, the answers for all languages are returned.
@@ -408,7 +408,7 @@ REFUSED = {
 # --- Resources
 
 
-def sent(serializer: type[serializers.Serializer], data: Any) -> dict[str, Any]:
+def validate_data(serializer: type[serializers.Serializer], data: Any) -> dict[str, Any]:
     """Validate a request's data with a serializer, and return the validated data."""
     received = serializer(data=data)
     received.is_valid(raise_exception=True)

@@ -10,7 +10,7 @@ from django.urls import path
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from annotate.api.serializers import OPTIONAL, integer, resource, sent, string
+from annotate.api.serializers import OPTIONAL, integer, resource, string, validate_data
 from annotate.core.refusals import NotFound
 from annotate.models import Delivery, Task, Webhook
 from annotate.work import webhook_outbox
@@ -65,7 +65,7 @@ def webhooks(request: Request) -> Any:
 )
 def register(request: Request) -> Any:
     """Future events are sent to the URL. The response contains the secret that signs the requests."""
-    fields = sent(RegisterSerializer, request.data)
+    fields = validate_data(RegisterSerializer, request.data)
     task = Task.objects.filter(name=fields["task"]).first() if fields["task"] else None
     if fields["task"] and task is None:
         raise NotFound(f"The task {fields['task']!r} does not exist.")

@@ -353,7 +353,7 @@ def account(
         changes=may(request.user, "invite") and work.may_change(request.user, user),
         state=overview_report.account_state(user.password, invites.first(), timezone.now(), active=user.is_active),
         link_open=invites.filter(used_at=None, revoked_at=None).exists(),
-        wrong=work.wrong_passwords(user.username),
+        wrong=work.count_failed_logins(user.username),
         **context,
     )
 

@@ -442,5 +442,5 @@ def void(request: UserRequest, task: Task, person: Annotator) -> HttpResponse:
             return _decided(request, task, person, people_report.voided(person, outcome))
         except InvalidAnswer as error:
             refusal = error
-    would = interventions.would_void(person, task)
+    would = interventions.preview_void(person, task)
     return manage_page(request, "void", task, annotator=person, would=would, refusal=refusal)

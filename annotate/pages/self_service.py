@@ -106,8 +106,8 @@ def _rows(annotator: Annotator, judgments: list[Judgment]) -> list[dict[str, Any
     The number of database queries depends on the number of tasks in the list, not on the number of judgments.
     """
     allowed = {permit.task.pk: permit for permit in permits(annotator, {judgment.unit.task for judgment in judgments})}
-    changes = answer_changes.latest(judgments)
-    numbers = answer_changes.numbers(annotator, changes)
+    changes = answer_changes.latest_changes(judgments)
+    numbers = answer_changes.answer_numbers(annotator, changes)
     decisions = personal_progress.decided(judgments, changes)
     rows = {}
     for pk, permit in allowed.items():
@@ -192,7 +192,7 @@ def _choose(request: UserRequest, permit: Permit, own_answer: Judgment, number: 
     if permit.task.vocabulary_id is None:
         raise NotFound(_("You do not have this answer."))
     if request.htmx:
-        latest_change = answer_changes.latest([own_answer]).get(own_answer.unit_id)
+        latest_change = answer_changes.latest_changes([own_answer]).get(own_answer.unit_id)
         panel = concept_picker.of_change(own_answer, number, latest_change, permit, request.POST)
         return render(request, "annotate/_chosen_and_found.html", panel)
     return _to_change(request, permit, own_answer)

@@ -267,17 +267,17 @@ class RevokeOnPasswordChange:
         unlock(user.username)
 
 
-def wrong_passwords(username: str) -> int:
-    """Return the number of recent failed logins for a user name, across all IP addresses."""
+def count_failed_logins(username: str) -> int:
+    """Count the recent failed logins for a user name, across all IP addresses."""
     attempts = AccessAttempt.objects.filter(username=username)
     return attempts.aggregate(total=Sum("failures_since_start"))["total"] or 0
 
 
 def unlock(username: str) -> int:
     """Lift a user name's lockout at all addresses. Returns the number of failed logins that were cleared."""
-    wrong = wrong_passwords(username)
+    number = count_failed_logins(username)
     AccessAttempt.objects.filter(username=username).delete()
-    return wrong
+    return number
 
 
 def locked_until(username: str, address: str | None) -> datetime:

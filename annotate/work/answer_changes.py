@@ -202,7 +202,7 @@ def change(annotator: Annotator, task: Task, judgment_id: int, answer: Answer) -
         for control in permit.task.hooks["stored"]:
             answer = control.stored(answer, first.unit, annotator)
         check(permit.task.kind, answer, first.unit)
-        current = latest([first]).get(first.unit_id, first)
+        current = latest_changes([first]).get(first.unit_id, first)
         if current.label == answer.label:
             raise refusals.InvalidAnswer(_("This is your current answer. Choose another answer, or go back."))
         return _store_change(work, first, answer)
@@ -269,10 +269,10 @@ def _replace(first: Judgment, answer: Answer, *, keep: bool) -> None:
         rows._raw_delete(rows.db)
 
 
-def numbers(annotator: Annotator, changes: Mapping[int, Change]) -> dict[int, int]:
+def answer_numbers(annotator: Annotator, changes: Mapping[int, Change]) -> dict[int, int]:
     """Return the number that an annotator sees for each changed answer, by unit. It is the first answer's number.
 
-    changes: the changes, as returned by `latest`.
+    changes: the changes, as returned by `latest_changes`.
     """
     first = Judgment.objects.filter(annotator=annotator, unit__in=changes).order_by("-pk")
     answered_at_by_unit = {(change.judgment.unit_id, change.judgment.answered_at) for change in changes.values()}
@@ -280,7 +280,7 @@ def numbers(annotator: Annotator, changes: Mapping[int, Change]) -> dict[int, in
     return {unit: pk for unit, at, pk in rows if (unit, at) in answered_at_by_unit}
 
 
-def latest(judgments: Iterable[Judgment]) -> dict[int, Change]:
+def latest_changes(judgments: Iterable[Judgment]) -> dict[int, Change]:
     """Return the latest change made after each judgment, by unit.
 
     judgments: one annotator's judgments.

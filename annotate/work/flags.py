@@ -201,7 +201,7 @@ def make_example(flag_id: int, *, by: User) -> Guidelines:
             raise WrongStage("Only a question with a reply can become an example. Reply first.")
         if unit.known_answer:
             raise NotAllowed(
-                "This item has a hidden known answer. As an example, it would reveal this answer to all annotators."
+                "This item has a hidden known answer. As an example, it would reveal the answer to all annotators."
             )
         guidelines = current(unit.task, unit.item.language or ENGLISH)
         language = guidelines.language if guidelines else ENGLISH

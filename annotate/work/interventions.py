@@ -18,7 +18,7 @@ from annotate.models.work import Judgments
 from annotate.work.backlog import clear_count
 from annotate.work.permit import Permit, acting, current_pause, permit_of
 from annotate.work.queue import close_open
-from annotate.work.routing import remaining_decide, reopen
+from annotate.work.routing import is_decided_by_remaining, reopen
 
 REASON = 200  # characters
 
@@ -103,7 +103,7 @@ def _depends_on(unit: Unit, judgment: Judgment) -> bool:
     return last.event == "exhausted" and last.judgment_id is not None
 
 
-def would_void(annotator: Annotator, task: Task) -> dict[str, int]:
+def preview_void(annotator: Annotator, task: Task) -> dict[str, int]:
     """Count the effects that voiding an annotator's judgments would have now.
 
     answers: answers that would be voided, including answers to hidden gold answers.
@@ -131,7 +131,7 @@ def would_void(annotator: Annotator, task: Task) -> dict[str, int]:
             continue
         if unit.decided:
             counts["decided"] += 1
-        elif remaining_decide(unit, remaining[unit.pk]):
+        elif is_decided_by_remaining(unit, remaining[unit.pk]):
             counts["settled"] += 1
         else:
             counts["waiting" if unit.stage == stages.QUEUED else "reopened"] += 1

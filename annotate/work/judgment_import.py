@@ -57,7 +57,7 @@ def systems_of(key: str) -> tuple[str, str]:
     return first, second
 
 
-def imported_task(
+def create_imported_task(
     name: str,
     items: Mapping[str, str],
     labels: Sequence[str],

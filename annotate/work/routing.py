@@ -177,7 +177,7 @@ def reset_redundancy(unit: Unit, *, keep: bool = True) -> None:
     update_one(unit, "redundancy", keep=keep)
 
 
-def remaining_decide(unit: Unit, answers: list[str]) -> bool:
+def is_decided_by_remaining(unit: Unit, answers: list[str]) -> bool:
     """Return whether a unit's remaining answers decide it after others were voided, so that no one needs to be asked.
 
     If annotators are asked one by one, the remaining answers may agree. An imported unit that has left its queue is
@@ -208,7 +208,7 @@ def reopen(unit: Unit, by: User | None = None) -> None:
     if unit.honeypot or is_settled(unit):
         return
     answers = list(live.answers().order_by("pk").select_related("lease"))
-    decides = remaining_decide(unit, [answer.label for answer in answers])
+    decides = is_decided_by_remaining(unit, [answer.label for answer in answers])
     if decides:
         unit.redundancy = max(1, len(answers))
         unit.save(update_fields=["redundancy"])

@@ -11,7 +11,7 @@ from annotate.kinds import Answer
 from annotate.models import Annotator, Judgment, Lease, Pause, Task, Transition, Unit
 from annotate.work.adjudication import settle
 from annotate.work.answer_changes import undo
-from annotate.work.interventions import VoidResult, lift, pause, void, would_void
+from annotate.work.interventions import VoidResult, lift, pause, preview_void, void
 from annotate.work.judgments import judge, skip
 from annotate.work.permit import current_pause, permit_of
 from annotate.work.queue import open_lease, take
@@ -201,7 +201,7 @@ def test_what_an_adjudicator_decided_stands(make_records_task, three_say, person
     first, second = task.units.all()
     settle(person("ada", adjudicates=True), first.pk, Answer("3", "read the page"))
     would = {"answers": 2, "known": 0, "skips": 0, "reopened": 1, "settled": 0, "waiting": 0, "decided": 1, "reused": 0}
-    assert would_void(people[0], task) == would
+    assert preview_void(people[0], task) == would
     assert void(people[0], task, by=manager, reason="sleeps") == VoidResult(2, 1)
     first.refresh_from_db()
     second.refresh_from_db()
@@ -224,7 +224,7 @@ def test_units_that_people_dropped_are_asked_again(make_records_task, three_say,
 def test_where_those_who_are_left_agree_nobody_else_is_asked(make_records_task, three_say, person, manager):
     task = make_records_task(count=1, redundancy=3, stop_early=True)
     people = three_say(task, "101")
-    would = would_void(people[1], task)
+    would = preview_void(people[1], task)
     assert (would["settled"], would["reopened"]) == (1, 0)
     assert void(people[1], task, by=manager, reason="sleeps") == VoidResult(1, 0)
     unit = task.units.get()
@@ -256,7 +256,7 @@ def test_units_that_were_given_up_for_somebodys_skips_are_asked_anew(make_record
             skip(annotator, take(annotator, task).pk)
     first, second = task.units.all()
     assert (first.stage, second.stage) == (stages.DISCARDED, stages.QUEUED)
-    would = would_void(ann, task)
+    would = preview_void(ann, task)
     assert (would["answers"], would["skips"], would["reopened"]) == (0, 2, 1)
     assert void(ann, task, by=manager, reason="skips all") == VoidResult(0, 1)
     assert not live(ann).exists()
@@ -289,7 +289,7 @@ def test_of_judgments_made_elsewhere_what_is_left_decides_at_once(tmp_path, mana
     stood = dict(task.units.values_list("item__key", "label"))
     assert stood == {"question1": "A", "question2": "B", "question3": ""}
     spam = Annotator.objects.get(user__username="imported:old:z")
-    assert would_void(spam, task)["settled"] == 3
+    assert preview_void(spam, task)["settled"] == 3
     assert void(spam, task, by=manager, reason="spam") == VoidResult(3, 0)
     now = task.units.values_list("item__key", "stage", "label", "redundancy")
     assert set(now) == {
@@ -302,7 +302,7 @@ def test_of_judgments_made_elsewhere_what_is_left_decides_at_once(tmp_path, mana
 def test_voided_gold_answers_count_on_against_who_gave_them_and_wait_for_others(watched, person, manager):
     ann = person("ann", "en")
     made = work(ann, watched, wrong)
-    would = would_void(ann, watched)
+    would = preview_void(ann, watched)
     assert (would["answers"], would["known"]) == (len(made), 3)
     assert void(ann, watched, by=manager, reason="sleeps").answers == len(made)
     assert score(permit_of(ann, watched)) == (0, 3)
@@ -314,10 +314,10 @@ def test_what_would_be_voided_is_what_is_voided(watched, person, manager):
     for annotator in people:
         work(annotator, watched)
     for annotator in people:
-        would = would_void(annotator, watched)
+        would = preview_void(annotator, watched)
         assert void(annotator, watched, by=manager, reason="sleeps") == (would["answers"], would["reopened"])
         assert would["answers"] == would["reopened"] + would["waiting"] + would["known"] == 20
-        assert would_void(annotator, watched)["answers"] == 0
+        assert preview_void(annotator, watched)["answers"] == 0
 
 
 def test_labels_that_other_tasks_took_over_are_told_of(make_task, person, manager):
@@ -325,4 +325,4 @@ def test_labels_that_other_tasks_took_over_are_told_of(make_task, person, manage
     work(ann, task, lambda unit: Answer("de"))
     taker = make_task([DISPUTED], name="other", asked="de")
     taker.units.update(stage="LABELLED", label="de", reused_from=task.units.get())
-    assert would_void(ann, task)["reused"] == 1
+    assert preview_void(ann, task)["reused"] == 1
