@@ -133,7 +133,7 @@ def _read_people(values: Values) -> dict[str, Any]:
     adds = values["add"] or values["add_group"] or values["add_readers"]
     if (values["role"] or values["quota"] is not None) and not adds:
         raise ActionError("--role and --quota require people. Specify them with --add.", option="add")
-    quota = membership.quota_of(task, values["quota"] or "")
+    quota = membership.parse_quota(task, values["quota"] or "")
     return {"added": list(dict.fromkeys(added)), "removed": _find_annotators(values["remove"], "remove"), "most": quota}
 
 

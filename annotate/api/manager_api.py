@@ -229,7 +229,7 @@ def _start(request: Request, name: str, fixed: Mapping[str, str]) -> dict[str, A
         for option_name, values in texts.lists():
             texts.setlist(option_name, [_resolve_choice(name, available[option_name], value) for value in values])
         options = {**action_forms.given_by(name, texts), **fixed}
-        if action.asks and not is_confirmed and (consequences := action.foretell(options)):
+        if action.asks and not is_confirmed and (consequences := action.describe_consequences(options)):
             raise InvalidAnswer(f"{' '.join(consequences)} Send {SURE}: true to confirm.")
         return JobSerializer.row(job_worker.start(name, options, by=request.user))
     except ActionError as error:
