@@ -35,7 +35,7 @@ from annotate.goldsets.gold_import import (
     VANISHED,
     hydrate,
     import_gold,
-    unlisted,
+    unknown_languages,
 )
 from annotate.goldsets.publication import (
     SUFFIXES,
@@ -183,8 +183,8 @@ def import_gold_action(values: Values, progress: Progress) -> Outcome:
         rewritten = ", ".join(f"{pair} ({posts:,})" for pair, posts in list(spellings.items())[:SPELLINGS])
         more = f" and {len(spellings) - SPELLINGS} more spellings" if len(spellings) > SPELLINGS else ""
         sentences.append(f"Labels rewritten in {sum(spellings.values()):,} rows: {rewritten}{more}.")
-    if unlisted_counts := unlisted(labels):
-        unlisted_labels = ", ".join(f"{label} ({posts:,})" for label, posts in unlisted_counts.items())
+    if unknown_counts := unknown_languages(labels):
+        unlisted_labels = ", ".join(f"{label} ({posts:,})" for label, posts in unknown_counts.items())
         sentences.append(f"Labels that are not in the language list were kept: {unlisted_labels}.")
     return Outcome([*sentences, written], data=manifest)
 

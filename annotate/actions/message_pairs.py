@@ -140,7 +140,7 @@ def threads_action(values: Values, progress: Progress) -> Outcome:
     data |= {"duplicates": repeats, "rejects": rejects, "already": outcome.already}
     lines = [line for table in tables for line in ("", as_lines(table))]
     notes = [note for path in values["files"] for note in reading_note(path, values["format"])]
-    return Outcome([summary, *lines], [*mrs.called_out(rows), *notes], data)
+    return Outcome([summary, *lines], [*mrs.language_warnings(rows), *notes], data)
 
 
 # --- Scores

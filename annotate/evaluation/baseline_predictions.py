@@ -32,7 +32,7 @@ from annotate.evaluation.text_classifiers import (
     nearest,
 )
 from annotate.goldsets.formats.mrs import MADE_BY
-from annotate.goldsets.formats.xglue import LABEL, TASKS, XGLUE, XglueTask, cell, in_stretches
+from annotate.goldsets.formats.xglue import LABEL, TASKS, XGLUE, XglueTask, cell, group_rows
 from annotate.goldsets.gold_set import objects_in
 from annotate.goldsets.set_folder import get, manifest_of
 from annotate.kinds import KINDS
@@ -291,7 +291,7 @@ def _plan_xglue(gold: PublishedSet, seed: str) -> Plan | None:
     rows = [row for _, row in objects_in(gold.folder / f"gold{gold.mark}.jsonl")]
     if not {TRAIN, TEST} <= {row["split"] for row in rows}:
         return None
-    tasks = [(task, in_stretches(task, rows)) for task in TASKS[gold.manifest["published"]["tasks"][0]]]
+    tasks = [(task, group_rows(task, rows)) for task in TASKS[gold.manifest["published"]["tasks"][0]]]
     languages = {row["language"] for row in rows}
 
     def write(model: Model, path: Path) -> Path:

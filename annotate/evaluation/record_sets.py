@@ -19,7 +19,7 @@ from annotate.evaluation.subjects import UNFAIR_LOOK, EvaluationError
 from annotate.goldsets.columns import COLUMNS
 from annotate.goldsets.formats.mrs import MADE_BY, TITLE
 from annotate.goldsets.gold_set import UNCONFIRMED
-from annotate.goldsets.set_folder import RESTORE, GoldSetError, differing, get, manifest_of, original_digest
+from annotate.goldsets.set_folder import RESTORE, GoldSetError, find_changes, get, manifest_of, original_digest
 
 # A field with more values than this contains texts or names, so units are not sliced by it.
 MOST_SLICES = 20
@@ -99,7 +99,7 @@ def check_set(
             f"The gold set {name} in {folder} is unfinished: some {noun}s have no label yet. Export it again when it "
             "is finished, or use --unfinished to measure anyway."
         )
-    changed, missing = differing(folder, files)
+    changed, missing = find_changes(folder, files)
     missing += [file for file in needed if file not in files]
     for names, problem in ((missing, "is missing"), (changed, "has changed since it was written")):
         if names:

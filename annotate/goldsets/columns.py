@@ -25,7 +25,7 @@ from corpora.engines import votes_in
 
 # A placeholder for all exported record fields in a kind's list of columns.
 FIELDS = "fields"
-# The columns that only left-out rows have. They are written to JSON files but not to Parquet files.
+# Additional columns of left-out rows, which are written only as JSON.
 LEFT_OUT = ("left_out", "left_out_why")
 
 _TEXT, _NUMBER, _COUNT, _TIME = pa.string(), pa.float64(), pa.int32(), pa.timestamp("us", tz="UTC")
@@ -59,7 +59,7 @@ class Column:
 
 
 def _unit(name: str) -> Callable[[Source], pa.Array]:
-    """Return a function that reads a column from the unit itself (`Units.unit` in `unit_rows.py`)."""
+    """Return a function that reads a column of the exported unit (`Units.unit` in `unit_rows.py`)."""
     return lambda rows: rows.unit[name]
 
 
@@ -71,12 +71,12 @@ def _decision(name: str) -> Callable[[Source], pa.Array]:
     return lambda rows: rows.decisions[name]
 
 
-def _if_any(values: Callable[[Source], pa.Array]) -> Callable[[Source], pa.Array]:
+def _nullable(values: Callable[[Source], pa.Array]) -> Callable[[Source], pa.Array]:
     return lambda rows: or_none(values(rows))
 
 
-def _listed(values: Callable[[Source], pa.Array]) -> Callable[[Source], pa.Array]:
-    """Return a function that decodes lists of strings from JSON."""
+def _decode_lists(values: Callable[[Source], pa.Array]) -> Callable[[Source], pa.Array]:
+    """Return a function that decodes a column of JSON lists of strings."""
     return lambda rows: map_rows(json.loads, pa.list_(_TEXT), values(rows))
 
 
@@ -91,10 +91,7 @@ def _split(rows: Source) -> pa.Array:
 
 
 def _apart(rows: Source) -> pa.Array:
-    """Return each row's values in the `apart` fields.
-
-    A balanced draw keeps rows that share one of these values in the same split.
-    """
+    """Return each row's values in the `apart` fields. A balanced draw puts rows with an equal value in one split."""
     names = rows.export.draw.parameters["apart"]
     return pa.array([[fields[name] for name in names] for fields in rows.fields], pa.list_(_TEXT))
 
@@ -104,12 +101,11 @@ def _judgments(
 ) -> pa.Array:
     """Return the judgments of each row.
 
-    functions: functions that return the fields that quality controls add to each judgment.
-    type: struct type of a judgment.
+    functions: functions that compute the fields added by quality controls.
+    type: struct type of a judgment, including these fields.
     """
     judgments, export = rows.judgments.values, rows.export
-    # Comments and adjudicators' reasons are free text and may quote the item, so they are removed together with the
-    # text.
+    # Comments and adjudicators' reasons are free text and may quote the item, so they are removed if the text is.
     reason, comment = judgments["reason"], judgments["comment"]
     if not export.with_text:
         reason = pc.if_else(pc.is_valid(judgments["lease"]), reason, "")
@@ -120,7 +116,7 @@ def _judgments(
         *map(or_none, (judgments["label"], reason, comment)),
         *(judgments[name] for name in ("lease__round", "lease__queue", "shown_at", "answered_at")),
         *(judgments[name] for name in ("active_seconds", "voided_at")),
-        # If annotators withdrew their own answers, no name is given.
+        # If annotators withdrew their own answers, this is null.
         map_rows(lambda by: "manager" if by else None, _TEXT, judgments["voided_by"]),
         *(function(rows) for function in functions),
     ]
@@ -139,11 +135,11 @@ def _transitions(rows: Source) -> pa.Array:
 
 
 def _chance(rows: Source) -> pa.Array:
-    """Return the probability with which each row was drawn.
+    """Return each row's inclusion probability.
 
-    The probability is that of the row's draw. A task has a draw for each language (named by the question or declared by
-    the records), or a single draw for all rows. A balanced draw has a separate probability for each declared or
-    predicted class, and a draw from both sides of a filter for each side.
+    Rows of a draw have the same probability. A task has a draw for each language (named by the question or declared by
+    the records), or a single draw for all rows. There are two exceptions: in a balanced draw, the probability depends
+    on the declared or predicted class; in a draw from both sides of a filter, it depends on the side.
     """
     unit = rows.unit
     if rows.export.sets:
@@ -160,10 +156,10 @@ def _chance(rows: Source) -> pa.Array:
 
 
 def _audit_chance(rows: Source) -> pa.Array:
-    """Return the probability with which each row was selected for an audit.
+    """Return the probability that each row was selected for an audit.
 
-    Items on which the detectors agree, and items with declared labels, are audited at random. The probability is 1 for
-    all other items.
+    Items on which the detectors agree, and items with declared labels, are audited at random. All other items have the
+    probability 1.
     """
     chances, paths = rows.export.audit_chances, rows.export.kind.statistics.audit_strata
     return map_rows(
@@ -176,7 +172,7 @@ def _audit_chance(rows: Source) -> pa.Array:
 def _dawid_skene(rows: Source) -> pa.Array:
     """Return each row's most likely label under Dawid and Skene's model.
 
-    It is None if several labels are equally likely, or if the model has no posterior for the row.
+    The label is None if several are equally likely, or if the model has no posterior for the row.
     """
     fit = rows.export.answers
     posterior = second_opinions(fit, rows.judged["pk"].to_pylist())
@@ -186,24 +182,24 @@ def _dawid_skene(rows: Source) -> pa.Array:
 
 
 def _posterior(rows: Source) -> pa.Array:
-    """Return the largest posterior of each row; None if the model has no posterior for the row."""
+    """Return each row's largest posterior; None if the model has no posterior for the row."""
     best = second_opinions(rows.export.answers, rows.judged["pk"].to_pylist()).max(axis=1, initial=0)
     return pa.array(_rounded(best), mask=best == 0)
 
 
 def _rounded(shares: Floats) -> Floats:
-    """Round shares to six digits as `round` does, because the last digits of float sums differ between machines."""
+    """Round shares to six decimals as `round` does, because the last digits of float sums differ between machines."""
     scaled = shares * 1e6
     rounded: Floats = np.rint(scaled) / 1e6
-    is_half = np.abs(scaled % 1 - 0.5) < 1e-6  # or so near to it that the product may be wrong
+    is_half = np.abs(scaled % 1 - 0.5) < 1e-6  # a half, or so close that the product may round to a half
     rounded[is_half] = [round(share, 6) for share in shares[is_half].tolist()]
     return rounded
 
 
 def _soft_labels(rows: Source) -> pa.Array:
-    """Return the votes and posterior of each label, in the order of the task's labels.
+    """Return each row's labels with their shares of votes and posteriors, in the order of the task's labels.
 
-    A label is omitted if it has no votes and its posterior is zero.
+    A label is omitted if it has no votes and a posterior of zero.
     """
     fit, units = rows.export.answers, rows.judged["pk"].to_pylist()
     tables = [_rounded(table) for table in (vote_shares(fit, units), second_opinions(fit, units))]
@@ -221,28 +217,30 @@ def _agreement(rows: Source) -> pa.Array:
 _text = partial(Column, _TEXT)
 COLUMNS: Mapping[str, Column] = {
     "id": _text(_unit("item__key"), "The id of the post or record in its corpus."),
-    "language": _text(_if_any(_unit("item__language")), "The declared language of a record; null for posts."),
+    "language": _text(_nullable(_unit("item__language")), "The declared language of a record; null for posts."),
     "split": _text(_split, "The row's split: train, dev or test."),
     "set": _text(
         _set, "The smallest set with the row: test, dev, or train with its size; larger train sets contain it too."
     ),
     "predicted": _text(
-        _if_any(_unit("predicted")),
-        "The predicted class by which the document was drawn; null if classes are declared.",
+        _nullable(_unit("predicted")),
+        "The predicted class that the document was drawn for; null if classes are declared.",
     ),
     "declared": Column(
         pa.list_(_TEXT),
-        _listed(_unit("item__declared")),
+        _decode_lists(_unit("item__declared")),
         "The labels that came with the record; annotators never see them.",
     ),
     "apart": Column(
         pa.list_(_TEXT),
         _apart,
-        "The values of the fields named after `apart` in --sets; rows with an equal value are in the same split. "
+        "The values of the fields listed after `apart` in --sets; rows that share a value are in the same split. "
         "Omitted if the text must not be published.",
         with_text=True,
     ),
-    "label": _text(_if_any(_judged("label")), "The label: given by people, agreed on by detectors, or declared."),
+    "label": _text(
+        _nullable(_judged("label")), "The label: given by annotators, agreed on by the detectors, or declared."
+    ),
     "concepts": Column(
         pa.list_(_TEXT),
         form_extras.concepts,
@@ -291,31 +289,39 @@ COLUMNS: Mapping[str, Column] = {
     "agreement": Column(
         _NUMBER, _agreement, "The share of equal pairs among the valid answers (Fleiss 1971); null with fewer than two."
     ),
-    "asked": _text(_if_any(_unit("asked")), "The language that the question names; null if it asks which language."),
-    "text": _text(_unit("item__text"), "The text as people see it, unless it must not be published.", with_text=True),
+    "asked": _text(_nullable(_unit("asked")), "The language that the question names; null if it asks which language."),
+    "text": _text(
+        _unit("item__text"), "The text as annotators see it, unless it must not be published.", with_text=True
+    ),
     "stage": _text(_judged("stage"), "The stage in which the unit ended, such as LABELLED or AGREED."),
     "stratum": _text(
         lambda rows: rows.stratum,
         "The [stratum](../explanation/designs.md#strata-of-a-uniform-set): agreed, audited, contested, disputed or "
-        "unconfirmed; null if people were asked regardless of the detectors.",
+        "unconfirmed; null if annotators were asked regardless of the detectors.",
     ),
-    "agreed": _text(_if_any(_unit("agreed_label")), "The label on which the detectors agree, or null."),
-    "chance": Column(_NUMBER, _chance, "The probability with which the row was drawn from its corpus."),
+    "agreed": _text(_nullable(_unit("agreed_label")), "The label on which the detectors agree, or null."),
+    "chance": Column(_NUMBER, _chance, "The probability that the row was drawn from its corpus."),
     "audit_chance": Column(
         _NUMBER, _audit_chance, "The probability of an audit, for agreed posts and declared documents; 1 for others."
     ),
     "decided_by": _text(
         _decision("decided_by"),
-        "Who gave the label: detectors, one (reader), several (readers) or adjudicator; null if there is none.",
+        "Who gave the label: detectors, one (annotator), several (annotators) or adjudicator; null without a label.",
     ),
     "check_chance": Column(
-        _NUMBER, _decision("check_chance"), "The probability of a check, for labels by a single reader; 1 for others."
+        _NUMBER,
+        _decision("check_chance"),
+        "The probability of a check, for labels by a single annotator; 1 for others.",
     ),
     "checked": Column(
-        pa.bool_(), _decision("checked"), "Whether the label is from an adjudicator who checked a single reader's."
+        pa.bool_(),
+        _decision("checked"),
+        "Whether the label is from an adjudicator who checked a single annotator's label.",
     ),
-    "first_label": _text(_decision("first_label"), "The reader's label if the row was checked, or null."),
-    "round": Column(_COUNT, _judged("round"), "The last round, which counts the languages whose readers were asked."),
+    "first_label": _text(_decision("first_label"), "The single annotator's label if the row was checked, or null."),
+    "round": Column(
+        _COUNT, _judged("round"), "The number of the last round; each round asks annotators of another language."
+    ),
     "judged_as": _text(
         lambda rows: pc.if_else(pc.is_valid(rows.unit["copy_of"]), rows.judged["item__key"], pa.scalar(None, _TEXT)),
         "The id of the post with the same text that gave the label, or null.",
@@ -323,12 +329,12 @@ COLUMNS: Mapping[str, Column] = {
     "reused_from": _text(_judged("reused_from__task__name"), "The task that the label was reused from, or null."),
     "posted_at": Column(_TIME, _unit("item__posted_at"), "The time of the post, in UTC."),
     "author": _text(
-        _if_any(_unit("item__author")),
+        _nullable(_unit("item__author")),
         "The author's id, hashed with the installation's key. Omitted if the text must not be published.",
         with_text=True,
     ),
     "url": _text(
-        _if_any(_unit("item__url")), "The URL of the post. Omitted if the text must not be published.", with_text=True
+        _nullable(_unit("item__url")), "The URL of the post. Omitted if the text must not be published.", with_text=True
     ),
     "letters": Column(
         _COUNT, _unit("item__letters"), "The number of letters in the text, without hashtags; repetitions count once."
@@ -340,8 +346,8 @@ COLUMNS: Mapping[str, Column] = {
     ),
     "candidates": Column(
         pa.list_(_TEXT),
-        _listed(_judged("candidates")),
-        "The languages whose readers could be asked, most likely first.",
+        _decode_lists(_judged("candidates")),
+        "The languages whose annotators could be asked, most likely first.",
     ),
     "judgments": Column(
         pa.list_(JUDGMENT), _judgments, "Every answer, skip and flag, including those that were undone or voided."
@@ -351,11 +357,9 @@ COLUMNS: Mapping[str, Column] = {
 
 
 def columns_of(task: Task, *, with_text: bool) -> dict[str, Column]:
-    """Return a task's columns in order, as a mapping from name to column.
+    """Return a task's columns by name, in order. Columns added by quality controls come last.
 
     with_text: whether to include the text and the columns that are omitted with it.
-
-    The columns that quality controls add come last.
     """
     kind, built_in = task.kind, dict(COLUMNS)
     if of_controls := [column for control in task.hooks["judgment_columns"] for column in control.judgment_columns()]:

@@ -1,4 +1,4 @@
-"""Copies of a corpus as files, which `import_corpus` reads again without loss (`export_corpus`)."""
+"""Export of a corpus to files that `import_corpus` can read back without loss (`export_corpus`)."""
 
 import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -24,15 +24,15 @@ from corpora.storage.schemas import PREDICTIONS_SCHEMA, RANKED_SCHEMA, schema_of
 
 JSONL, CSV, PARQUET, HUGGING_FACE = "jsonl", "csv", "parquet", "huggingface"
 COPIES = (JSONL, CSV, PARQUET, HUGGING_FACE)
-DATA = "data/train-00000-of-00001.parquet"  # where the Hub expects the rows
+DATA = "data/train-00000-of-00001.parquet"  # where the Hugging Face Hub expects the rows
 Progress = Callable[[int], None]
 
 
 @dataclass
 class Copy:
-    """A corpus whose rows are written.
+    """A corpus to be written.
 
-    progress: function that is called with the number of rows that were read
+    progress: callback that receives the number of rows in each batch read
     """
 
     name: str
@@ -45,14 +45,14 @@ class Copy:
         return pa.schema([stored.field(column) for column in columns_of(self.manifest.fields, self.manifest.declared)])
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows in the order of their import."""
+        """Yield the rows in the order in which they were imported."""
         for part in self.manifest.parts:
             for batch in _batches(corpus_dir(self.name) / "parts" / part.name, self.schema.names):
                 yield batch
                 self.progress(batch.num_rows)
 
     def survey(self) -> tuple[list[str], int, set[str]]:
-        """Return the fields that are empty in some rows, the length of the longest row (bytes), and the languages."""
+        """Return the fields that are empty in some rows, the longest row's length (bytes), and the language codes."""
         empty, codes, longest = set[str](), set[str](), 0
         for batch in self.batches():
             texts = [column for column in batch.columns if pa.types.is_string(column.type)]
@@ -86,9 +86,9 @@ def export_corpus(
 ) -> dict[str, Any]:
     """Write the rows of a corpus to a folder and return its manifest. An earlier export in the folder is replaced.
 
-    formats: some of COPIES
-    predictions: whether to write the labels of each predictor and each detector
-    progress: function that is called with the number of rows that were read
+    formats: formats to write, from COPIES
+    predictions: whether to write the labels of each predictor and each detector too
+    progress: callback that receives the number of rows in each batch read
 
     Raise ExportError if the rows cannot be written.
     """
@@ -116,7 +116,7 @@ def export_corpus(
 
 
 def _cards(folder: Path, written: Mapping[str, str], copy: Copy, codes: set[str]) -> dict[str, str]:
-    """Return the text of the card of a data set for Hugging Face, by its file name."""
+    """Return the dataset card for Hugging Face by file name, if this format was written."""
     if HUGGING_FACE not in written:
         return {}
     rows, digest = copy.manifest.rows, digest_of(folder / written[HUGGING_FACE])
@@ -126,7 +126,7 @@ def _cards(folder: Path, written: Mapping[str, str], copy: Copy, codes: set[str]
 
 
 def _write(folder: Path, format: str, copy: Copy) -> str:
-    """Write the rows and return the name of the file."""
+    """Write the rows and return the file name."""
     file = f"{HUGGING_FACE}/{DATA}" if format == HUGGING_FACE else f"{copy.name}.{format}"
     _write_rows(folder / file, format, copy.schema, copy.batches)
     return file
@@ -154,7 +154,7 @@ def _plain(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _cell(value: Any) -> Any:
-    """Return a value as the text of a table cell. Labels are separated by semicolons, or written as a JSON array."""
+    """Return a value for a table cell. Join labels with semicolons, or as a JSON array if that would be ambiguous."""
     if not isinstance(value, list):
         return value
     joined = ";".join(value)
@@ -166,10 +166,10 @@ def _cell(value: Any) -> Any:
 
 
 def _write_predictions(folder: Path, formats: Sequence[str], copy: Copy) -> Iterator[dict[str, Any]]:
-    """Write the labels of each predictor, and yield the files with the options for their import.
+    """Write the labels of each predictor and detector. Yield their files, with the options to import them.
 
-    Ranked labels are written as a TREC run. Of a detector's votes, the first is written, because `prelabel` computes
-    all of them again.
+    Ranked labels are written as a TREC run. Only the first of a detector's votes is written, because `prelabel` can
+    compute the votes again.
     """
     directory = corpus_dir(copy.name)
     for entry in copy.manifest.predictions:

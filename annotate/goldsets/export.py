@@ -1,4 +1,4 @@
-"""The data for one export, and the reasons why units are left out of the set. `exporter.py` writes the files."""
+"""The data of an export, and the reasons why units are left out of the set. `exporter.py` writes the files."""
 
 import json
 from collections import Counter
@@ -37,7 +37,7 @@ from annotate.core.draws.splits import (
     ratios,
     split,
 )
-from annotate.goldsets.unit_rows import Lists, Units, cases, live, units_of, where
+from annotate.goldsets.unit_rows import Lists, Units, as_mask, cases, live, units_of
 from annotate.kinds.balanced_draw import CHANCES, FRAME, IDS, JOINT, NEEDED, SIZES
 from annotate.kinds.designs import CLASSES, DESIGNS
 from annotate.kinds.interface_language import label_name
@@ -51,12 +51,12 @@ from corpora.database.bulk_rows import map_rows
 from corpora.draws import part_draws
 from corpora.storage.layout import manifest_of
 
-# --- The splits and balanced sets of an exported set, with the splits that are far from their requested share.
+# --- The splits of an exported set, and warnings about splits that are far from their requested shares.
 #
-# `core/draws/splits.py` draws the splits. This module passes it the rows that are in the set.
+# `core/draws/splits.py` draws the splits from the rows that this module passes to it.
 
 
-# Dataset cards call these splits by a different name.
+# Split -> its name on dataset cards, if different.
 KNOWN_AS = {"dev": "validation"}
 
 
@@ -64,8 +64,8 @@ KNOWN_AS = {"dev": "validation"}
 class Splitting:
     """The splits of a set.
 
-    splits: mapping from the id of each row in the set to its split.
-    off: mapping from language to a sentence on the splits that are far from their requested shares, and the reason.
+    splits: split of each row in the set, by id.
+    off: for languages whose splits are far from the requested shares, a sentence that states the shares and the reason.
     """
 
     splits: Mapping[str, str]
@@ -76,18 +76,18 @@ def split_set(units: Iterable[Units], apart: Sequence[str], shares: Mapping[str,
     """Draw the splits at random.
 
     units: units in the set.
-    apart: fields whose equal values must be in the same split.
+    apart: names of fields; rows with an equal value in such a field are put in the same split.
 
     Raise SplitError if some rows cannot be assigned to a split.
     """
     rows = list(_records(units, apart))
     splits = split(rows, shares, seed=seed)
     by_language = groupby(misses(rows, shares, splits), attrgetter("language"))
-    return Splitting(splits, {language: _off(language, list(group)) for language, group in by_language})
+    return Splitting(splits, {language: _deviation_sentence(language, list(group)) for language, group in by_language})
 
 
 def split_by_field(units: Iterable[Units], field: str) -> Splitting:
-    """Read the splits from a field of the records. Raise SplitError if a row does not name a valid split."""
+    """Read the splits from a field of the records. Raise SplitError if a record names no valid split."""
     splits = {key: value for key, _, [value] in _records(units, [field])}
     for key, name in splits.items():
         if name not in SPLITS:
@@ -107,8 +107,8 @@ def _records(batches: Iterable[Units], names: Sequence[str]) -> Iterator[Row]:
             yield Row(key, language, [fields[name] for name in names])
 
 
-def _off(language: str, group: list[Miss]) -> str:
-    """Return a sentence that names the splits that are far from their shares in a language, and the reason.
+def _deviation_sentence(language: str, group: list[Miss]) -> str:
+    """Describe a language's splits that are far from their shares, and the reason.
 
     For example: "In English, train has 40% of the records instead of 80%: ..."
     """
@@ -128,7 +128,7 @@ def _off(language: str, group: list[Miss]) -> str:
     return f"{place}, {shares}: {reason}."
 
 
-# --- The balanced sets of a task, either as drawn or built from the documents that annotators have labelled
+# --- The balanced sets of a task, either as drawn or built from documents that annotators have labelled
 
 
 class Balancing(NamedTuple):
@@ -136,9 +136,9 @@ class Balancing(NamedTuple):
 
     sets: ids in each set, by language and name of the set; empty if the design is not balanced.
     short: sets that are smaller than requested, by language.
-    chances: probability of being drawn, by language and class (declared or predicted); empty if unknown.
-    taken_out: by language, number of drawn documents that are in no set because annotators chose none of the classes
-        for them, or could not agree.
+    chances: inclusion probability by language and class (declared or predicted); empty if unknown.
+    taken_out: by language, number of drawn documents in no set, because annotators chose none of the classes or
+        could not agree.
     by_people: whether annotators decide the classes.
     """
 
@@ -152,26 +152,26 @@ class Balancing(NamedTuple):
 def balancing_of(task: Task, without: Collection[int]) -> Balancing:
     """Return the balanced sets of a task.
 
-    without: units to exclude, because their labels could have been known.
+    without: units to exclude, because annotators could have known their labels.
     """
     drawn = {draw.language: draw.parameters for draw in task.draws.order_by("language", "pk")}
     if any(NEEDED in parameters for parameters in drawn.values()):
-        return _labelled(task, drawn, without)
-    labelled_ids, waiting = _of_a_class(task, without)
+        return _build_sets(task, drawn, without)
+    labelled_ids, waiting = _find_labelled(task, without)
     balancing = Balancing({}, {}, {}, {})
     for language, parameters in drawn.items():
         # Sort the names, because the order of keys in JSON depends on the database.
         names = sorted(parameters[IDS], key=place_of)
         sets = {name: [key for key in parameters[IDS][name] if key in labelled_ids] for name in names}
-        drawn_number, number = (len(set(chain(*ids.values()))) for ids in (parameters[IDS], sets))
+        drawn_count, number = (len(set(chain(*ids.values()))) for ids in (parameters[IDS], sets))
         balancing.sets[language], balancing.short[language] = sets, parameters["short"]
-        balancing.taken_out[language] = drawn_number - number - waiting[language]
+        balancing.taken_out[language] = drawn_count - number - waiting[language]
         balancing.chances.update({(language, label): chance for label, chance in parameters[CHANCES].items()})
     return balancing
 
 
-def _of_a_class(task: Task, without: Collection[int]) -> tuple[set[str], Counter[str]]:
-    """Return the ids of documents labelled with one of the classes, and each language's number of unfinished documents.
+def _find_labelled(task: Task, without: Collection[int]) -> tuple[set[str], Counter[str]]:
+    """Return the ids of documents labelled with a class, and the number of unfinished documents by language.
 
     A copy has the label and stage of its original.
     """
@@ -185,8 +185,8 @@ def _of_a_class(task: Task, without: Collection[int]) -> tuple[set[str], Counter
     return labelled_ids, waiting
 
 
-def _labelled(task: Task, drawn: Mapping[str, dict[str, Any]], without: Collection[int]) -> Balancing:
-    """Build the sets from labelled documents, in the order in which they were drawn.
+def _build_sets(task: Task, drawn: Mapping[str, dict[str, Any]], without: Collection[int]) -> Balancing:
+    """Build the sets from labelled documents, in the order of the draw.
 
     While the task is in progress, any set may be smaller than requested.
     """
@@ -217,9 +217,9 @@ def _labelled(task: Task, drawn: Mapping[str, dict[str, Any]], without: Collecti
     )
 
 
-# --- The data for one export
+# --- The data of an export
 
-# The columns of a unit that identify its item, and what people read.
+# The columns with a unit's item id, language and content.
 CONTENT = tuple(f"item__{name}" for name in ("key", "language", "text", "fields"))
 # The possible sources of a label.
 DETECTORS, ONE, SEVERAL, ADJUDICATOR = "detectors", "one", "several", "adjudicator"
@@ -241,10 +241,9 @@ REASONS = {
     NO_CLASS: "has none of the classes as its label",
     NOT_NEEDED: "is not needed, because the sets have enough documents of its class",
 }
-# The answers to these units are known and must stay secret, so the file of left-out units contains only their ids and
-# the reasons.
+# The answers to these units must stay secret, so the file of left-out units contains only their ids and the reasons.
 ONLY_ID = (GOLD_ANSWER, EXAMPLE)
-# A mapping from the transition that discarded a unit to the reason.
+# Transition that discarded a unit -> reason.
 DISCARDED_BY = {
     "conflicted": "no_majority",
     "exhausted": "skipped",
@@ -257,13 +256,13 @@ DISCARDED_BY = {
 class Export:
     """An export of a task's gold set.
 
-    split_shares: shares of the splits, written as in the command's option; empty if the records name their splits.
-    given_seed: seed for drawing the splits; if it is empty, the draw's seed is used.
+    split_shares: shares of the splits, as in the option --splits; empty if the records name their splits.
+    given_seed: seed for drawing the splits; if empty, the draw's seed.
     frequent_over: a label is frequent if more than this many train documents have it.
     tell_secret: whether to disclose the secret of the random draws.
 
-    Some data is needed only by some kinds of question, so it is read on first use. Creating an export raises
-    CorpusError if the corpus is missing.
+    Data that only some kinds of question need is read on first use. Creating an export raises CorpusError if the corpus
+    is missing.
     """
 
     def __init__(
@@ -278,7 +277,7 @@ class Export:
         self.split_shares, self.seed = split_shares, given_seed or self.draw.seed
         self.frequent_over, self.tell_secret = frequent_over, tell_secret
         self.design = DESIGNS[self.draw.design]
-        # The source of the texts, and whether they may be published.
+        # Where the texts come from, and whether they may be published.
         name = self.draw.corpus.name
         if file := self.draw.parameters.get("imported"):
             self.corpus = {"name": name, "source": file, "licence": "not stated", "text_may_leave": False}
@@ -293,8 +292,8 @@ class Export:
         people = list(Annotator.objects.values_list("pk", "user_id", "pseudonym"))
         self.pseudonyms = {pk: pseudonym for pk, _, pseudonym in people}
         self.users = {user: pseudonym for _, user, pseudonym in people}
-        # A mapping from unit to the reason why it is left out regardless of its answers, because somebody could have
-        # known its label.
+        # Unit -> reason. These units are left out whatever their answers, because annotators could have known their
+        # labels.
         self.excluded: dict[int, str] = {}
         for control in self.kind.hooks["excluded"]:
             self.excluded |= control.excluded(task, units_of(task, *CONTENT))
@@ -303,10 +302,10 @@ class Export:
         self.sets: dict[str, dict[str, list[str]]] = self.balancing.sets if is_balanced else {}
 
     def written_rows(self, folder: Path, columns: Collection[str]) -> Iterator[dict[str, Any]]:
-        """Yield the rows of the written set as dicts with the given columns.
+        """Yield the rows of the written set as dicts with these columns. Columns that the set lacks are omitted.
 
-        Published formats read the rows back from the file, because a set may not fit into memory. Columns that the set
-        does not have are omitted.
+        folder: folder with gold.jsonl. It is read again for each published format, because a set may not fit into
+            memory.
         """
         with (folder / f"gold{self.mark}.jsonl").open(encoding="utf-8", newline="\n") as lines:
             for line in lines:
@@ -318,7 +317,7 @@ class Export:
     def left_out(self, units: Units, transitions: Lists | None = None) -> pa.Array:
         """Return the reason why each unit is not in the set, or an empty string if it is.
 
-        transitions: transitions of the judged units; if omitted, the reason for every discarded unit is NO_LABEL.
+        transitions: transitions of the judged units; without them, all discarded units have the reason NO_LABEL.
         """
         unit, judged, text = units.unit, units.judged, pa.string()
         last = transitions.last("event") if transitions else pa.nulls(unit.num_rows, text)
@@ -355,7 +354,7 @@ class Export:
 
     @cached_property
     def shares(self) -> Mapping[str, Fraction]:
-        """The share of each split. Raise SplitError if the shares are invalid."""
+        """The requested share of each split. Raise SplitError if the shares are invalid."""
         return ratios(self.split_shares)
 
     @cached_property
@@ -367,12 +366,12 @@ class Export:
 
     @cached_property
     def splits(self) -> Mapping[str, str]:
-        """A mapping from the id of each row in the set to its split."""
+        """The split of each row in the set, by id."""
         return {key: part_of(name) for key, name in self.added.items()} if self.sets else self.splitting.splits
 
     @property
     def parts(self) -> list[str]:
-        """The names of the splits, which come from the balanced draw, the records or the options."""
+        """The names of the splits, from the balanced draw, the records or the option --splits."""
         if self.sets:
             return list(dict.fromkeys(part_of(name) for sets in self.sets.values() for name in sets))
         if not self.split_shares:
@@ -395,15 +394,15 @@ class Export:
 
     @cached_property
     def added(self) -> dict[str, str]:
-        """A mapping from each id to the smallest balanced set that contains it."""
+        """The smallest balanced set that contains each id."""
         pairs = [(key, name) for sets in self.sets.values() for name, ids in sets.items() for key in ids]
         return dict(reversed(pairs))
 
     @cached_property
     def label_sets(self) -> dict[str, list[frozenset[str]]]:
-        """A mapping from split to the labels of each of its documents, in the order of the draw.
+        """The label sets of each split's documents, in the order of the draw.
 
-        It is used only if a document can have several labels.
+        Used only if a document can have several labels.
         """
         by_split: dict[str, list[frozenset[str]]] = {split: [] for split in SPLITS}
         for units in self.in_set():
@@ -415,9 +414,9 @@ class Export:
 
     @cached_property
     def chances(self) -> tuple[dict[str, float | None], dict[str, float]]:
-        """The probabilities with which items were drawn, as two mappings.
+        """The items' inclusion probabilities, as two mappings.
 
-        The first maps the language of each draw to the draw's probability. The language is empty if the draw is for all
+        The first maps each draw's language to the draw's probability; the language is empty for a draw from all
         languages. The second maps ids to probabilities, for draws whose parts have different probabilities.
         """
         draws = list(self.task.draws.all())
@@ -426,12 +425,12 @@ class Export:
 
     @cached_property
     def audit_chances(self) -> dict[Stratum, float]:
-        """The share of items that were selected for an audit, by stratum."""
+        """The share of items selected for an audit, by stratum."""
         return {stratum: chosen / posts for stratum, (posts, chosen) in audit_counts(self.task).items()}
 
     @cached_property
     def check_chances(self) -> dict[str, float]:
-        """The share of single annotators' units that were selected for a check, by first queue."""
+        """The share of units answered by a single annotator that were selected for a check, by first queue."""
         return {queue: chosen / units for queue, (units, chosen) in check_counts(self.task).items()}
 
     @cached_property
@@ -440,7 +439,7 @@ class Export:
 
     @cached_property
     def answers(self) -> answer_models.Fitted:
-        """The valid answers and the model fitted to them, without units whose labels could have been known."""
+        """The valid answers and the model fitted to them, without excluded units."""
         return answer_models.fitted(self.task, without=self.excluded)
 
     @cached_property
@@ -450,7 +449,7 @@ class Export:
 
     @cached_property
     def sides(self) -> Mapping[tuple[int, int], str]:
-        """A mapping from (unit, annotator) to the system that was shown first, for comparisons of two systems."""
+        """The system that was shown first in a comparison, by (unit, annotator)."""
         rows = Side.objects.filter(unit__task=self.task).values_list("unit", "annotator", "first")
         return {(unit, annotator): first for unit, annotator, first in rows}
 
@@ -463,7 +462,7 @@ class Source:
     left_out: reason why each row is not in the set, or an empty string.
     in_set: whether each row is in the set.
     judgments: judgments of each row.
-    deciding: judgments of the unit that the label comes from; it is in a different task if the label was reused.
+    deciding: judgments of the unit that each label comes from. If the label was reused, the unit is in another task.
     transitions: transitions of each row.
     """
 
@@ -478,21 +477,20 @@ class Source:
 
     @cached_property
     def fields(self) -> list[dict[str, str]]:
-        """The fields of each record, as a mapping from name to value."""
+        """The field values of each record, by field name."""
         return list(map(json.loads, self.unit["item__fields"].to_pylist()))
 
     @cached_property
     def stratum(self) -> pa.Array:
-        """The stratum of each post in a uniform set; None if people were asked regardless of the detectors.
+        """The stratum of each post in a uniform set; None if annotators were asked regardless of the detectors.
 
-        agreed: the detectors agreed, and the post itself was not audited, although a post with the same text may have
-            been.
-        audited: the post was randomly selected to audit the detectors, and people labelled it.
-        contested: the detectors agreed, but their language failed its audit, so people labelled the post or a post with
-            the same text.
+        agreed: the detectors agreed, and the post was not audited, although a post with the same text may have been.
+        audited: the post was randomly selected to audit the detectors, and annotators labelled it.
+        contested: the detectors agreed, but their language failed its audit, so annotators labelled the post or a post
+            with the same text.
         disputed: the detectors did not agree.
-        unconfirmed: one annotator named another queue's language, and the task was closed before a second annotator
-            confirmed it.
+        unconfirmed: one annotator answered with another queue's language, and the task was closed before a second
+            annotator confirmed it.
         """
         agreed_label, asks_all = self.unit["agreed_label"], self.export.design.asks_all
         strata = [
@@ -504,21 +502,21 @@ class Source:
             failed = map_rows(
                 lambda *values: " ".join(values) in contested, pa.bool_(), *(self.unit[path] for path in paths)
             )
-            # Posts that an extension added after the audit are not contested yet, because they wait for the next audit.
-            read = pc.not_equal(self.judged["stage"], stages.AGREED)
+            # Posts added to the task after the audit aren't contested yet. They wait for the next audit.
+            annotated = pc.not_equal(self.judged["stage"], stages.AGREED)
             strata += [(pc.equal(agreed_label, ""), "disputed"), (self.unit["audited"], "audited")]
-            strata += [(pc.and_(failed, read), "contested")]
+            strata += [(pc.and_(failed, annotated), "contested")]
         return cases(pa.string(), *strata, otherwise=None if asks_all else "agreed")
 
     @cached_property
     def decisions(self) -> Mapping[str, pa.Array]:
-        """The columns that describe who decided each label. For a reused label, this happened in a different task.
+        """The columns that describe who decided each label. A reused label was decided in another task.
 
-        first_label: single annotator's label, if an adjudicator checked it; otherwise None. It is also None if an
-            adjudicator would have decided without the check, because the annotator doubted an audited post or named
-            another queue's language.
-        check_chance: probability with which a single annotator's label was selected for a check; 0 if the label was
-            reused, and 1 if it does not come from a single annotator.
+        first_label: single annotator's label if it was checked by an adjudicator, otherwise None. Also None if the unit
+            needed an adjudicator anyway, because the annotator disagreed with the label of an audited post or answered
+            with another queue's language.
+        check_chance: probability that a single annotator's label was selected for a check; 0 if the label was reused,
+            and 1 if it does not come from a single annotator.
         """
         export, judged, text = self.export, self.judged, pa.string()
         settled, answers = (
@@ -534,11 +532,11 @@ class Source:
             otherwise=SEVERAL,
         )
         answer = self.judgments.first("label", live(self.judgments, Judgment.ANSWER))
-        again = where(judged["recheck"]) & where(pc.equal(judged["stage"], stages.LABELLED))
+        rechecked = as_mask(judged["recheck"]) & as_mask(pc.equal(judged["stage"], stages.LABELLED))
         events = self.transitions.values["event"]
-        audited, named = (self.transitions.count(where(pc.equal(events, name))) > 0 for name in ("audited", "named"))
-        doubted = audited & ~where(pc.equal(answer, judged["agreed_label"]))
-        first_label = pc.if_else(pa.array(again & ~doubted & ~named), answer, pa.scalar(None, text))
+        audited, named = (self.transitions.count(as_mask(pc.equal(events, name))) > 0 for name in ("audited", "named"))
+        doubted = audited & ~as_mask(pc.equal(answer, judged["agreed_label"]))
+        first_label = pc.if_else(pa.array(rechecked & ~doubted & ~named), answer, pa.scalar(None, text))
         checked = pc.is_valid(first_label)
         of_queue = map_rows(
             lambda visited: export.check_chances.get(next(iter(json.loads(visited)), ""), 0.0),

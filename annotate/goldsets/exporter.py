@@ -1,9 +1,8 @@
-"""The exporter, which writes a task's gold set to a folder.
+"""Export of a task's gold set to a folder.
 
 A gold set consists of its rows as JSONL and Parquet, the rows that were left out, files in published formats,
-manifest.json, and a dataset card in README.md. All files are written to a temporary folder first, which replaces the
-target once it is complete. Rows are built column by column, in batches. The same database always produces the same
-rows.
+manifest.json, and a dataset card in README.md. All files are written to a temporary folder, which replaces the target
+once it is complete. Rows are built column by column, in batches. The same database always produces the same rows.
 """
 
 import json
@@ -43,7 +42,7 @@ from corpora.core.masking import MASK
 from corpora.database.bulk_rows import CACHE_KIB, map_rows
 from corpora.storage.layout import manifest_of
 
-# The split of every row in a set that is not split, because such a set is only for evaluation.
+# The split of all rows in a set without splits, which is used only for evaluation.
 WHOLE = "test"
 SPLITS = "train=0.8,dev=0.1,test=0.1"
 Progress = Callable[[int], None]
@@ -60,23 +59,21 @@ def export(
     tools: Sequence[str] = (),
     progress: Progress = lambda written: None,
 ) -> dict[str, Any]:
-    """Write a task's gold set to a folder and return its manifest.
+    """Write a task's gold set to a folder and return its manifest. An earlier export in the folder is replaced.
 
-    An earlier export in the folder is replaced.
-
-    splits: shares of the splits; by default, the records' own splits are used, or SPLITS if the records name none.
+    splits: shares of the splits; by default, the records' own splits, or SPLITS if the records have none.
     seed: seed for drawing the splits; by default, the draw's seed.
     frequent_over: a label is frequent if more than this many train documents have it; 50 by default.
-    tell_secret: whether to disclose the secret and the frames of the random draws; use this only for a task that will
-        not be reopened.
-    tools: annotation tools for which copies of the set are written, see `_write_copies`.
-    progress: function that is called from time to time with the number of rows written.
+    tell_secret: whether to disclose the secret and the frames of the random draws; only for tasks that will not be
+        reopened.
+    tools: annotation tools to write copies of the set for, see `_write_copies`.
+    progress: callback that receives the number of rows written so far.
 
     Raise ExportError if the set cannot be written.
     """
     check_export(task, splits, seed, frequent_over, tools)
     try:
-        with replacing(out.resolve(), "export", task.name) as folder, one_moment():
+        with replacing(out.resolve(), "export", task.name) as folder, snapshot():
             shares = splits or ("" if task.kind.records.split else SPLITS)
             export = Export(Task.objects.get(pk=task.pk), shares, seed, frequent_over or FREQUENT_OVER, tell_secret)
             earlier = out / "manifest.json"
@@ -119,7 +116,7 @@ def check_export(task: Task, splits: str, seed: str, frequent_over: int | None, 
 
 
 @contextmanager
-def one_moment() -> Iterator[None]:
+def snapshot() -> Iterator[None]:
     """Read from a consistent snapshot of the database, without blocking writers."""
     with connection.cursor() as cursor:
         if connection.in_atomic_block:
@@ -145,18 +142,18 @@ def _write(export: Export, folder: Path, tools: Sequence[str], progress: Progres
     )
     names: dict[str, Any] = {"jsonl": f"gold{mark}.jsonl", "left_out": f"left_out{mark}.jsonl", "parquet": parquet}
     if not is_split:
-        # The digests distinguish erased rows from changed rows. Split sets have none, because evaluation
-        # on split sets does not allow erased rows.
+        # The digests distinguish erased rows from changed rows. Split sets have none, because they can't be evaluated
+        # with erased rows.
         names["digests"] = f"gold{mark}{DIGESTS}"
     control_files = {key: file for control in kind.hooks["files"] for key, file in control.files(export).items()}
     names |= {key: name for key, (name, _) in control_files.items()}
-    # Only posts are masked. Records, which have fields, are not.
+    # Mentions are masked only in posts, not in records. Only records have fields.
     has_masks = export.with_text and not kind.fields
     tallies = ("left_out", *kind.publication.tallies, "by_stage", "by_label")
     counts = Counts(kind, has_masks, {name: Counter() for name in tallies})
     _write_rows(export, folder, names, counts, progress)
     if not (folder / names["left_out"]).stat().st_size:
-        # Polars cannot read a file without lines.
+        # Polars can't read an empty file.
         (folder / names["left_out"]).unlink()
         names["left_out"] = ""
     if export.tell_secret:
@@ -186,26 +183,26 @@ def _write_rows(export: Export, folder: Path, names: Mapping[str, Any], counts: 
     written = 0
     with (
         open(folder / names["jsonl"], "wb") as jsonl,
-        open(folder / names["left_out"], "w", encoding="utf-8", newline="\n") as others,
+        open(folder / names["left_out"], "w", encoding="utf-8", newline="\n") as left_out,
         parquet_files(paths, pa.schema([(name, column.type) for name, column in columns.items()])) as into_parquet,
     ):
 
         def write(source: Source, rows: pa.RecordBatch) -> int:
             lines = as_lines(rows)
             jsonl.write(content(lines.filter(source.in_set)))
-            others.writelines(_left_out(source, lines))
+            left_out.writelines(_left_out(source, lines))
             for part in paths:
                 into_parquet(part, rows.filter(pc.equal(rows["split"], part) if is_split else source.in_set))
             return len(lines)
 
-        for number in one_behind(write, batches(export, columns, counts)):
+        for number in write_in_thread(write, batches(export, columns, counts)):
             progress(written := written + number)
     if "digests" in names:
         write_digests(folder / names["jsonl"])
 
 
-def one_behind(write: Callable[..., int], batches: Iterable[tuple[Any, ...]]) -> Iterator[int]:
-    """Yield write(*batch) for each batch. It runs in a second thread while the next batch is read."""
+def write_in_thread(write: Callable[..., int], batches: Iterable[tuple[Any, ...]]) -> Iterator[int]:
+    """Yield write(*batch) for each batch. Each call runs in a second thread while the next batch is read."""
     with ThreadPoolExecutor(1) as thread:
         previous = None
         for batch in batches:
@@ -220,14 +217,14 @@ def one_behind(write: Callable[..., int], batches: Iterable[tuple[Any, ...]]) ->
 def _left_out(source: Source, lines: pa.StringArray) -> Iterator[str]:
     """Yield the JSON lines of the rows that are not in the set.
 
-    Unfinished units are omitted while the task is open. Otherwise, annotators would see each other's answers. They
-    could also infer which units are gold answers, because those are missing. An adjudicator's reason may quote the
-    record, so it is omitted if the text must not be published.
+    While the task is open, unfinished units are omitted. Otherwise, annotators could see each other's answers, and
+    could infer which units are gold answers, because those have no rows. An adjudicator's reason may quote the record,
+    so it is omitted if the text must not be published.
     """
     finished = pc.is_in(source.judged["stage"], pa.array(sorted(stages.FINISHED)))
     included = pc.and_not(pc.or_(finished, not source.export.task.is_open), source.in_set)
-    words = source.judgments.marked(live(source.judgments, Judgment.DISCARD)).last("reason")
-    columns = (source.unit["item__key"], source.left_out, words, lines)
+    explanations = source.judgments.filter(live(source.judgments, Judgment.DISCARD)).last("reason")
+    columns = (source.unit["item__key"], source.left_out, explanations, lines)
     for key, reason, why, line in zip(*(column.filter(included).to_pylist() for column in columns), strict=True):
         if reason in ONLY_ID:
             yield json.dumps({"id": key, "left_out": reason}, ensure_ascii=False) + "\n"
@@ -240,12 +237,11 @@ def _left_out(source: Source, lines: pa.StringArray) -> Iterator[str]:
 
 
 def batches(export: Export, columns: Mapping[str, Column], counts: "Counts") -> Iterator[tuple[Source, pa.RecordBatch]]:
-    """Yield the exported rows in batches, with their source, and count them. There is one row for each drawn item and
-    question.
+    """Yield the exported rows in batches, with their source, and add them to the counts.
 
-    A copy has the label, judgments and transitions of the unit with the same text, and its column `judged_as` names
-    that unit. Gold answers that were placed in the queues have no rows. If the text must not be published, the rows
-    also lack the columns that lead to the text (author, url) or may quote it (comments).
+    Each drawn item has a row for each question. A copy has the label, judgments and transitions of the unit with the
+    same text, and its column `judged_as` names that unit. Gold answers that were placed in the queues have no rows. If
+    the text must not be published, the rows also lack columns that lead to it (author, url) or may quote it (comments).
     """
     schema = pa.schema([(name, column.type) for name, column in columns.items()])
     for units in units_of(export.task):
@@ -261,16 +257,17 @@ def batches(export: Export, columns: Mapping[str, Column], counts: "Counts") -> 
         yield source, rows
 
 
-# A mapping from the name of a tally to the function that returns the values to count. It takes the source of a batch,
-# and the rows that are in the set. None is not counted.
+# Name of a tally -> function that returns the values to count, without None. Its arguments are the source of a batch
+# and the batch's rows that are in the set.
 TALLIES: Mapping[str, Callable[[Source, pa.RecordBatch], pa.Array]] = {
-    # All rows are counted by these two.
+    # These two tallies also count rows that are not in the set.
     "left_out": lambda source, rows: or_none(source.left_out),
     "by_stage": lambda source, rows: source.judged["stage"],
     "by_label": lambda source, rows: rows["label"],
     "reused": lambda source, rows: rows["reused_from"],
     "by_stratum": lambda source, rows: rows["stratum"],
-    # In the stratum `agreed`, labels come from the detectors, or from people if a post with the same text was audited.
+    # In the stratum `agreed`, labels come from the detectors, or from annotators if a post with the same text was
+    # audited.
     "agreed_by": lambda source, rows: rows["decided_by"].filter(pc.equal(rows["stratum"], "agreed")),
     "by_language": lambda source, rows: rows["language"],
     "by_split": lambda source, rows: map_rows("{}.{}".format, pa.string(), rows["language"], rows["split"]),
@@ -283,9 +280,9 @@ TALLIES: Mapping[str, Callable[[Source, pa.RecordBatch], pa.Array]] = {
 class Counts:
     """Counts of the exported rows.
 
-    has_masks: whether the rows have texts in which mentions are masked.
+    has_masks: whether mentions are masked in the rows' texts.
     tallies: number of rows with each value, by tally.
-    numbers: number of labelled rows, of copies and of texts with masks.
+    numbers: numbers of labelled rows, of copies, and of texts with masked mentions.
     """
 
     kind: Kind
@@ -304,7 +301,7 @@ class Counts:
                 counts[pair["values"]] += pair["counts"]
 
     def as_dict(self) -> dict[str, Any]:
-        """Return the counts for the manifest. A label with several facets is counted under each of its facets."""
+        """Return the counts for the manifest. A label with several facets is counted once for each facet."""
         by_stage, by_facet = self.tallies["by_stage"], Counter[str]()
         for label, number in self.tallies["by_label"].items():
             by_facet.update(dict.fromkeys(self.kind.form.counted(label), number))
@@ -326,7 +323,9 @@ BATCH = 2000  # rows per row group
 
 @contextmanager
 def parquet_files(paths: Mapping[str, Path], schema: pa.Schema) -> Iterator[Callable[[str, pa.RecordBatch], None]]:
-    """Yield a function `write(key, rows)` that adds rows to one of the Parquet files.
+    """Yield a function `write(key, rows)` that appends rows to one of the Parquet files.
+
+    paths: paths of the files by key.
 
     A file without rows is not created. If there are no rows at all, the first file is created with columns only. The
     content of the files does not depend on how the rows are split into batches.
@@ -348,15 +347,15 @@ def parquet_files(paths: Mapping[str, Path], schema: pa.Schema) -> Iterator[Call
         for part in paths:
             write(part, waiting[part].slice(0, 0), is_last=True)
         if not writers:
-            # Write no row group, because the datasets library cannot read an empty one.
+            # Write no row group, because the datasets library can't read an empty one.
             files.enter_context(pq.ParquetWriter(next(iter(paths.values())), schema, compression="zstd"))
 
 
-# --- Copies for other annotation tools (`export_gold --as`), each in a folder of its own
+# --- Copies for other annotation tools (`export_gold --as`), each in its own subfolder
 
 
 def _check_copies(task: Task, tools: Sequence[str]) -> None:
-    """Raise ExportError if a set cannot be written for these tools."""
+    """Raise ExportError if the task's set cannot be written for these tools."""
     if unknown := [tool for tool in tools if tool not in WRITERS]:
         raise ExportError(f"--as {unknown[0]}: write some of {', '.join(WRITERS)}.")
     if tools and not task.kind.form.fits_tools:
@@ -369,13 +368,13 @@ def _check_copies(task: Task, tools: Sequence[str]) -> None:
 
 
 def _write_copies(folder: Path, export: Export, tools: Sequence[str]) -> dict[str, dict[str, str]]:
-    """Write the copies of a written set. Return a mapping from tool to a description of each of its files."""
+    """Write a copy of the exported set for each tool. Return a description of each file, by tool and file name."""
     task, kind = export.task, export.kind
     fields = kind.fields or ("text",)
     read = partial(export.written_rows, folder, ("id", "language", "label", "judgments", *fields))
 
     def rows() -> Iterator[dict[str, Any]]:
-        """Yield the rows. If the question is about the language, they have no other language than their label."""
+        """Yield the rows. Rows without a language have their label as language, because the question asks for it."""
         return ({"language": row["label"], **row} for row in read())
 
     gold = GoldSet(
@@ -395,7 +394,7 @@ def _write_copies(folder: Path, export: Export, tools: Sequence[str]) -> dict[st
 
 
 def _answers(task: Task, rows: Iterable[Mapping[str, Any]]) -> dict[str, str]:
-    """Return the code and the English name of each answer. Labels of an open list are those in the set."""
+    """Return the English name of each possible answer, by code. For an open list, use the labels in the set."""
     if task.kind.answers:
         return {code: named.names[ENGLISH] for code, named in task.kind.answers.items()}
     if not task.kind.form.several:

@@ -56,7 +56,7 @@ def support(rows: Source) -> pa.Array:
 
 def _support(rows: Source) -> list[list[tuple[str, int, int]]]:
     facets, support = rows.export.kind.form.facets, []
-    for answers in rows.judgments.marked(live(rows.judgments, Judgment.ANSWER)).tuples("label"):
+    for answers in rows.judgments.filter(live(rows.judgments, Judgment.ANSWER)).tuples("label"):
         votes = Counter(key for (label,) in answers for key in facets(label))
         most_chosen = sorted(votes.items(), key=lambda pair: (-pair[1], pair[0]))
         support.append([(key, number, len(answers)) for key, number in most_chosen])
@@ -267,7 +267,7 @@ def replies(rows: Source) -> pa.Array:
 
 def preferred(rows: Source) -> pa.Array:
     """Return each system's number of valid answers in each row. Ties come last."""
-    answers = rows.judgments.marked(live(rows.judgments, Judgment.ANSWER))
+    answers = rows.judgments.filter(live(rows.judgments, Judgment.ANSWER))
     counts = (Counter(label for (label,) in row_answers) for row_answers in answers.tuples("label"))
     votes = [[(label, row[label]) for label in rows.export.task.labels if row[label]] for row in counts]
     return pa.array(votes, pa.list_(PREFERRED))

@@ -1,8 +1,7 @@
-"""Import of published gold files as gold sets, and download of their texts (hydration).
+"""Import of published gold files as gold sets, and joining of their texts (hydration).
 
 Each row of such a file is `label<TAB>id` and describes one post. The file has no header and no texts. Published files
-contain invalid rows, and `sift` decides which rows are refused. Each refused row is listed with its line number in
-rejects.jsonl.
+often contain invalid rows. `sift` rejects these rows, and rejects.jsonl lists them with their line numbers.
 """
 
 import json
@@ -39,14 +38,13 @@ from corpora.storage.layout import digest_of
 from corpora.system import VERSION
 
 REJECTS = "rejects.jsonl"
-# The designs whose sets are published in this format and can be used on their own.
+# The designs whose sets are published in this format and can be used without another set.
 IMPORTED = [name for name, design in DESIGNS.items() if design.sets.measures and not design.of_uniform]
 DIGESTS = "gold.digests.txt"
-# If the design has no negative labels but a larger share of the rows has them, the file is a precision set that is
-# being imported with the wrong design.
+# If more rows than this have negative labels but the design has none, the file is a precision set that is being
+# imported with the wrong design.
 MOST_NEGATIVE = 0.01  # share of the rows
-# No valid row is longer, because it consists of a label and an id of at most MAX_ID characters with up to four bytes
-# each.
+# No valid row is longer: it consists of a label and an id, which has at most MAX_ID characters of up to four bytes.
 LONGEST = 1000  # bytes
 
 NOT_UTF8 = "not UTF-8"
@@ -73,10 +71,11 @@ _NEGATIVE = re.compile(r"not[-_](.+)", re.IGNORECASE)
 
 @dataclass
 class Sifted:
-    """The rows of a file.
+    """The valid and the refused rows of a file.
 
-    labels: mapping from id to label, in the order of the file.
-    refused: mapping from line number to the reason and the text of a refused row.
+    rows: number of rows, including refused ones.
+    labels: label by id, in the order of the file.
+    refused: (reason, text) of each refused row, by line number.
     rewritten: number of labels that were normalized, by label in the file and label in the set.
     """
 
@@ -93,11 +92,11 @@ def import_gold(
 
     out: folder of the set.
     design: design of the set, one of IMPORTED.
-    source, licence: source and licence that the manifest and the card state.
+    source, licence: source and licence to state in the manifest and on the card.
     max_rejects: maximum share of refused rows, not counting repeated rows.
 
-    Raise GoldSetError if an argument is invalid, if the file cannot be read or has no valid row, or if the folder has
-    anything other than an earlier import with this name. Raise TooManyRejected if too many rows are refused.
+    Raise GoldSetError if an argument is invalid, if the file cannot be read or has no valid row, or if the folder
+    contains anything but an earlier import with this name. Raise TooManyRejected if too many rows are refused.
     """
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
         raise GoldSetError(
@@ -125,9 +124,12 @@ def import_gold(
 
 
 def _check(path: Path, sifted: Sifted, most: float) -> None:
-    """Raise GoldSetError if a file has no valid rows or was made with a different design.
+    """Check whether a file can be imported.
 
-    Raise TooManyRejected if too many rows are refused.
+    most: maximum share of refused rows.
+
+    Raise GoldSetError if the file has no valid rows or has negative labels that its design does not allow. Raise
+    TooManyRejected if too many rows are refused.
     """
     reasons = Counter(reason for reason, _ in sifted.refused.values())
     if reasons[NEGATIVE] > MOST_NEGATIVE * sifted.rows:
@@ -160,57 +162,64 @@ def _check(path: Path, sifted: Sifted, most: float) -> None:
 
 
 def sift(lines: Iterable[tuple[int, bytes]], design: Design) -> Sifted:
-    """Separate the valid rows of a file, with their labels, from the refused rows, with the reasons."""
+    """Separate a file's valid rows from the refused ones.
+
+    lines: number and content of each line.
+    """
     sifted = Sifted()
-    sound: list[tuple[int, str, str, str]] = []
+    valid: list[tuple[int, str, str, str]] = []
     labels: dict[str, set[str]] = {}
     for number, line in lines:
         sifted.rows += 1
         text = line.decode("utf-8", "replace").rstrip("\r\n")
-        written, _, key = text.partition("\t")
-        written, key = tidy(written), unicodedata.normalize("NFC", key.strip())
-        label = canonical(written)
-        if reason := _fault(line, text, written, key, label, design):
+        raw_label, _, key = text.partition("\t")
+        raw_label, key = tidy(raw_label), unicodedata.normalize("NFC", key.strip())
+        label = canonical(raw_label)
+        if reason := _fault(line, text, raw_label, key, label, design):
             sifted.refused[number] = (reason, text)
         else:
-            sound.append((number, written, key, label))
+            valid.append((number, raw_label, key, label))
             labels.setdefault(key, set()).add(label)
-    for number, written, key, label in sound:
+    for number, raw_label, key, label in valid:
         if len(labels[key]) > 1:
-            sifted.refused[number] = (TWO_LABELS, f"{written}\t{key}")
+            sifted.refused[number] = (TWO_LABELS, f"{raw_label}\t{key}")
         elif key in sifted.labels:
-            sifted.refused[number] = (REPEATED, f"{written}\t{key}")
+            sifted.refused[number] = (REPEATED, f"{raw_label}\t{key}")
         else:
             sifted.labels[key] = label
-            if written != label:
-                sifted.rewritten[written, label] += 1
+            if raw_label != label:
+                sifted.rewritten[raw_label, label] += 1
     return sifted
 
 
-def _fault(line: bytes, text: str, written: str, key: str, label: str, design: Design) -> str:
-    """Return the reason to refuse a row regardless of the other rows, or an empty string if there is none."""
+def _fault(line: bytes, text: str, raw_label: str, key: str, label: str, design: Design) -> str:
+    """Return the reason to refuse a row, or an empty string if it is valid. Other rows are not considered.
+
+    line, text: the row as bytes and decoded.
+    raw_label, label: its label as written, and normalized.
+    """
     rules = (
         # Invalid UTF-8 was decoded with replacement characters.
         (NOT_UTF8, text.encode() != line.rstrip(b"\r\n")),
         (COLUMNS, text.count("\t") != 1),
-        (EMPTY_LABEL, not written),
+        (EMPTY_LABEL, not raw_label),
         (EMPTY_ID, not key),
         (NO_ID, key.strip("0") == ""),
         (ODD_ID, len(key) > MAX_ID or not key.isprintable()),
         (SPOILT_ID, is_respelled(key) or is_missing(key)),
-        (MISSING_LABEL, is_missing(written) and label not in LANGUAGES),
+        (MISSING_LABEL, is_missing(raw_label) and label not in LANGUAGES),
         (NO_LABEL, not label),
         (NEGATIVE, is_negative(label) and not design.sets.has_negatives),
     )
     return next((reason for reason, broken in rules if broken), "")
 
 
-def canonical(written: str) -> str:
-    """Return the normalized label, such as ar-Latn for ar_LATN or not-no for not_no. Return "" if it is not a label."""
-    if match := _NEGATIVE.fullmatch(written):
+def canonical(raw_label: str) -> str:
+    """Normalize a label, such as ar_LATN to ar-Latn or not_no to not-no. Return "" if it is not a valid label."""
+    if match := _NEGATIVE.fullmatch(raw_label):
         language = canonical(match[1])
         return negative(language) if language and not is_negative(language) else ""
-    tag = _LANGUAGE.fullmatch(written.replace("_", "-").lower()) if written.isascii() else None
+    tag = _LANGUAGE.fullmatch(raw_label.replace("_", "-").lower()) if raw_label.isascii() else None
     if tag is None:
         return ""
     parts = (tag["language"], (tag["script"] or "").title(), (tag["region"] or "").upper())
@@ -218,7 +227,7 @@ def canonical(written: str) -> str:
 
 
 def asked_language(label: str, design: Design) -> str | None:
-    """Return the language X if the label implies that annotators were asked "Is this X?", otherwise None.
+    """Return the language X if the label implies the question "Is this X?", otherwise None.
 
     The labels X and not-X imply this question. The labels und and not-und do not.
     """
@@ -227,7 +236,7 @@ def asked_language(label: str, design: Design) -> str | None:
 
 
 def _lines(path: Path) -> Iterator[tuple[int, bytes]]:
-    """Yield the number and content of each line that is not blank. Lines that are too long for a row are truncated."""
+    """Yield the number and content of each line that is not blank. Lines too long to be valid are truncated."""
     with text_of(path) as (file, _):
         for number in count(1):
             line = file.readline(LONGEST)
@@ -255,16 +264,16 @@ def _write(folder: Path, sifted: Sifted, design: Design, imported: dict[str, str
         {"file": imported["file"], "line": line, "reason": reason, "row": row}
         for line, (reason, row) in sorted(refused.items())
     )
-    for name, listed in (("gold.jsonl", rows), (REJECTS, rejects)):
+    for name, entries in (("gold.jsonl", rows), (REJECTS, rejects)):
         with (folder / name).open("w", encoding="utf-8", newline="\n") as file:
-            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in listed)
+            file.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in entries)
     write_digests(folder / "gold.jsonl")
     counts = {
         "rows": sifted.rows,
         "labelled": len(labels),
         "ids_with_two_labels": len({row.partition("\t")[2] for why, row in refused.values() if why == TWO_LABELS}),
         "refused": dict(Counter(reason for reason, _ in refused.values()).most_common()),
-        "rewritten": {f"{written} -> {label}": posts for (written, label), posts in sorted(sifted.rewritten.items())},
+        "rewritten": {f"{raw} -> {label}": posts for (raw, label), posts in sorted(sifted.rewritten.items())},
         "by_label": dict(sorted(Counter(labels.values()).items())),
     }
     manifest: dict[str, Any] = {
@@ -286,8 +295,8 @@ def _write(folder: Path, sifted: Sifted, design: Design, imported: dict[str, str
     return manifest
 
 
-def unlisted(by_label: dict[str, int]) -> dict[str, int]:
-    """Return the labels that are not known languages, as a mapping from label to number of posts.
+def unknown_languages(by_label: dict[str, int]) -> dict[str, int]:
+    """Return the labels with unknown languages, and their numbers of posts.
 
     The label und and the negatives of known languages are not included.
     """
@@ -306,13 +315,13 @@ IDS, POSTS, VANISHED = FILES = ("ids.txt", "posts.jsonl", "vanished.txt")
 
 @dataclass
 class Hydrated:
-    """The result of joining texts with a set.
+    """The result of joining texts with a gold set.
 
     posts: number of posts in the set, by label.
-    found: number of these posts that have a text, by label.
-    outside: number of rows that belong to no post of the set, or to one that already has a text.
+    found: number of these posts with a text, by label.
+    outside: number of rows for posts that are not in the set, or that already have a text.
     faulty: number of invalid rows.
-    first_fault: the first of them.
+    first_fault: location and fault of the first invalid row.
     """
 
     posts: Counter[str] = field(default_factory=Counter)
@@ -323,9 +332,12 @@ class Hydrated:
 
 
 def hydrate(gold: Path, texts: Sequence[Path], out: Path, *, columns: dict[str, str], format: str | None) -> Hydrated:
-    """Write the ids of a gold set to a folder, and with texts also its posts and the ids that have none.
+    """Write a gold set's ids to a folder. With files of texts, also write the posts, and the ids without a text.
 
+    gold: folder of the gold set.
     texts: files with the columns FIELDS, of which only id and text are required.
+    columns: names of the columns in these files, by field, where they differ.
+    format: format of the files; by default, derived from their names.
 
     Raise GoldSetError if the set cannot be read or the folder contains other files, and CorpusError if a file of texts
     cannot be read.
@@ -357,7 +369,7 @@ def _write_ids(path: Path, ids: Sequence[str] | dict[str, str]) -> None:
 
 
 def _rows_with_text(path: Path, format: str, columns: dict[str, str], hydrated: Hydrated) -> Iterator[dict[str, Any]]:
-    """Yield the rows that have a text, without empty values. Rows of removed posts are skipped."""
+    """Yield the rows with a text, without their empty values. Skip removed posts, and count invalid rows."""
     for line, raw in _read_texts(path, format, columns):
         try:
             if isinstance(raw, Fault):
@@ -372,7 +384,7 @@ def _rows_with_text(path: Path, format: str, columns: dict[str, str], hydrated: 
 
 
 def _read_texts(path: Path, format: str, columns: dict[str, str]) -> Iterator[Row]:
-    """Yield the rows of a file. Its lines may be arrays such as ["1", "text"], as twurl and jq print them."""
+    """Yield the rows of a file. Lines of JSONL may also be arrays such as ["1", "text"], as twurl and jq print them."""
     _, first = next(text_lines(path, format), (0, "")) if format == "jsonl" else (0, "")
     if not first.lstrip().startswith('["'):
         wanted = Columns({name: columns.get(name, name) for name in FIELDS}, ("id", "text"), bare=True)

@@ -1,4 +1,4 @@
-"""The reader for gold sets that export_gold and import_gold have written. It is used for evaluation."""
+"""Reading gold sets that export_gold or import_gold has written, to evaluate predictions on them."""
 
 import json
 import unicodedata
@@ -11,15 +11,22 @@ from typing import Any, NamedTuple
 
 from annotate.core.estimation.label_errors import slips_of
 from annotate.core.estimation.proportions import Estimate
-from annotate.goldsets.set_folder import RESTORE, GoldSetError, check_others, differing, get, gone_from, manifest_of
+from annotate.goldsets.set_folder import (
+    RESTORE,
+    GoldSetError,
+    check_other_files,
+    count_erased,
+    find_changes,
+    get,
+    manifest_of,
+)
 from annotate.kinds.designs import AUTHORS, DESIGNS, STREAM
 from annotate.reports.tables import lines
 
 UNCONFIRMED = "unconfirmed"
-# A mapping from stratum in a uniform set to whether the detectors agreed on the post. None means that either is
-# possible.
+# Stratum of a uniform set -> whether the detectors agreed on its posts. None: some may be agreed, others not.
 STRATA = {"agreed": True, "audited": True, "contested": True, "disputed": False, UNCONFIRMED: None}
-# The designs for sets of posts.
+# The designs whose sets consist of posts.
 OF_POSTS = [name for name, design in DESIGNS.items() if design.sets.measures]
 
 
@@ -28,11 +35,11 @@ class GoldRow(NamedTuple):
 
     asked: language X if the question was "Is this X?".
     stratum: stratum in a uniform set.
-    agreed: label on which the detectors agree.
-    decided_by: detectors, one, several or adjudicator.
-    checked: whether an adjudicator gave the label because the unit was randomly selected for a check.
+    agreed: label the detectors agreed on.
+    decided_by: source of the label: detectors, one (annotator), several (annotators) or adjudicator.
+    checked: whether the unit was randomly selected for a check, in which an adjudicator labelled it.
     first_label: single annotator's label before the check.
-    check_chance: probability with which the unit was selected for a check.
+    check_chance: probability that the unit was selected for a check.
 
     In imported sets, the last four columns have their defaults.
     """
@@ -53,44 +60,44 @@ class GoldSet:
     folder: Path
     name: str
     design: str
-    population: str  # the population that the set is a sample of
+    population: str  # the population the set was sampled from
     finished: bool
-    parent: str  # the uniform task whose unread posts the set was drawn from, or ""
+    parent: str  # the uniform task whose auto-labelled posts the set was drawn from, or ""
     predictors: dict[str, str]  # the draw's predictor by language; empty in uniform and imported sets
     # The draw's parameters and frame digest, by language. Empty unless the population is authors.
     frames: dict[str, dict[str, Any]]
-    voted: frozenset[str]  # the detectors whose agreement gives a label, and "majority"
+    voted: frozenset[str]  # the detectors that voted on the posts, and "majority"; empty without detectors
     corpus: str  # "" for an imported set
-    frame_size: int | None  # number of posts that a uniform set was drawn from, if known
-    unresolved: dict[str, int]  # number of audited posts without a label, by the label on which the detectors agree
-    unresolved_ids: dict[str, str]  # the label on which the detectors agree, by id, if the set lists these posts
-    # A mapping from language to four counts: answers to decoys, Yes answers among them, posts labelled Yes, and posts
-    # labelled No. Empty if the set has no decoys.
+    frame_size: int | None  # number of posts a uniform set was drawn from, if known
+    unresolved: dict[str, int]  # number of audited posts that got no label, by the detectors' label
+    unresolved_ids: dict[str, str]  # the detectors' label of each of these posts, by id, if the set lists them
+    # Language -> four counts: answers to decoys, Yes answers among them, posts labelled Yes, and posts labelled No.
+    # Empty if the set has no decoys.
     decoys: dict[str, tuple[int, int, int, int]]
     jsonl: Path  # gold.jsonl or gold.unfinished.jsonl
     digest: str  # SHA-256 of `jsonl` when it was written
     rows: list[GoldRow]
     erased: Counter[str]  # number of rows that were erased after the set was written, by label
-    slips: Estimate | None = None  # error rate of adjudicators; None if unknown
+    slips: Estimate | None = None  # adjudicators' error rate; None if unknown
 
 
 def read_gold_set(folder: Path, *, allow_erased: bool = False) -> GoldSet:
     """Read the gold set in a folder.
 
-    allow_erased: whether to accept that rows were erased after the set was written; they are counted by label.
+    allow_erased: whether to accept a set from which rows were erased after the export; `GoldSet.erased` counts them.
 
-    Raise GoldSetError if the folder is not a gold set or was modified. For example, a file is changed or missing, the
-    counts do not match the rows, or rows were erased although this is not allowed.
+    Raise GoldSetError if the folder is not a gold set, if a file is changed or missing, if the counts in the manifest
+    do not match the rows, or if rows were erased without `allow_erased`.
     """
     place = folder / "manifest.json"
     try:
         manifest = manifest_of(folder)
-        drawn, finished = _drawn(place, manifest), get(place, manifest, "finished", bool)
+        drawn, finished = _draw_fields(place, manifest), get(place, manifest, "finished", bool)
         files, imported = get(place, manifest, "files", dict), manifest.get("imported") is not None
         jsonl = folder / ("gold.jsonl" if finished else "gold.unfinished.jsonl")
         if jsonl.name not in files:
             raise GoldSetError(f"{place} does not list {jsonl.name} among its files. {RESTORE}")
-        rows, erased = _checked(jsonl, manifest, allow_erased)
+        rows, erased = _load_rows(jsonl, manifest, allow_erased)
         unresolved = _unresolved(place, manifest) if manifest.get("audit") is not None else {}
         corpus = None if imported or manifest.get("corpus") is None else get(place, manifest, "corpus", dict)
         return GoldSet(
@@ -112,18 +119,18 @@ def read_gold_set(folder: Path, *, allow_erased: bool = False) -> GoldSet:
         raise GoldSetError(f"{error.filename or folder} cannot be read: {error.strerror}.") from error
 
 
-def _checked(jsonl: Path, manifest: dict[str, Any], allow_erased: bool) -> tuple[list[GoldRow], Counter[str]]:
+def _load_rows(jsonl: Path, manifest: dict[str, Any], allow_erased: bool) -> tuple[list[GoldRow], Counter[str]]:
     """Return the rows, and the number of erased rows by label.
 
-    Erased rows are still counted in the manifest, but are missing from the file. Raise GoldSetError if the set was
-    modified in any other way.
+    The manifest still counts rows that were erased from the file. Raise GoldSetError if the set was modified in any
+    other way.
     """
     place, files = jsonl.parent / "manifest.json", manifest["files"]
-    changed, missing = differing(jsonl.parent, files)
-    gone = gone_from(jsonl, files, changed, missing, allow_erased) if changed or missing else 0
+    changed, missing = find_changes(jsonl.parent, files)
+    gone = count_erased(jsonl, files, changed, missing, allow_erased) if changed or missing else 0
     rows = list(_rows(jsonl))
     if changed or missing:
-        check_others(jsonl, changed, missing, Counter((row.label, row.id) for row in rows), gone)
+        check_other_files(jsonl, changed, missing, Counter((row.label, row.id) for row in rows), gone)
     by_label = get(place, get(place, manifest, "counts", dict), "by_label", dict)
     counted = Counter({label: get(place, by_label, label, int) for label in by_label})
     present = Counter(row.label for row in rows)
@@ -132,7 +139,7 @@ def _checked(jsonl: Path, manifest: dict[str, Any], allow_erased: bool) -> tuple
     return rows, counted - present
 
 
-def _drawn(place: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+def _draw_fields(place: Path, manifest: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a GoldSet that describe the draw and the detectors."""
     name = get(place, manifest, "design", str)
     if name not in DESIGNS:
@@ -192,15 +199,17 @@ def _decoys(place: Path, manifest: dict[str, Any]) -> dict[str, tuple[int, int, 
 # --- Rows and lists
 
 
-# In an exported row, the label, its origin and the text come before this column, and most of the bytes after it.
+# In an exported row, the label, its origin and the text come before this column. Most of the bytes come after it.
 ROUND = b', "round": '
 
 
 def objects_in(jsonl: Path, wanted: Iterable[bool] = repeat(True), *, end: bytes = b"") -> Iterator[tuple[str, Any]]:
-    """Yield the location and the content of each line. Raise GoldSetError if a line is not JSON.
+    """Yield the location and the parsed content of each line that is not blank.
 
-    wanted: whether to read each line, not counting blank lines.
-    end: where to stop reading a line that contains these bytes, such as ROUND.
+    wanted: for each of these lines, whether to read it.
+    end: bytes before which a line is cut off to save parsing, such as ROUND.
+
+    Raise GoldSetError if a line is not JSON.
     """
     with jsonl.open("rb") as lines:
         numbered = ((number, line) for number, line in enumerate(lines, 1) if not line.isspace())
@@ -216,9 +225,9 @@ def objects_in(jsonl: Path, wanted: Iterable[bool] = repeat(True), *, end: bytes
 
 
 def spreadsheet(jsonl: Path) -> Iterator[str]:
-    """Yield the rows of a JSONL file as lines of CSV that is safe to open in a spreadsheet.
+    """Convert a JSONL file to CSV that is safe to open in a spreadsheet, and yield its lines.
 
-    Lists of texts become one text. Columns with more structure, such as the judgments, are omitted.
+    Lists of strings are joined. Columns with nested values, such as the judgments, are omitted.
     """
     columns: dict[str, bool] = {}
     for _, row in objects_in(jsonl):
@@ -227,24 +236,24 @@ def spreadsheet(jsonl: Path) -> Iterator[str]:
             columns[name] = columns.get(name, True) and not any(isinstance(part, dict | list) for part in parts)
     flat = [name for name, is_flat in columns.items() if is_flat]
     rows = (row for _, row in objects_in(jsonl))
-    yield from lines(flat, ([_in_a_cell(row.get(name)) for name in flat] for row in rows))
+    yield from lines(flat, ([_cell(row.get(name)) for name in flat] for row in rows))
 
 
-def _in_a_cell(value: Any) -> Any:
+def _cell(value: Any) -> Any:
     if isinstance(value, list):
         return "; ".join(map(str, value))
     return json.dumps(value) if isinstance(value, bool) else value
 
 
 def _rows(jsonl: Path) -> Iterator[GoldRow]:
-    """Yield the rows. Most rows differ only in their id, so each combination of the other columns is checked once."""
-    alike: dict[str, GoldRow] = {}
+    """Yield the rows. Most of them differ only in the id, so each combination of the other columns is checked once."""
+    checked_rows: dict[str, GoldRow] = {}
     for place, raw in objects_in(jsonl, end=ROUND):
         key = get(place, raw, "id", str)
-        others = repr([raw.get(name, ...) for name in GoldRow._fields[1:]])
-        if not key or others not in alike:
-            alike[others] = _row(place, raw)
-        yield GoldRow(key, *alike[others][1:])
+        columns = repr([raw.get(name, ...) for name in GoldRow._fields[1:]])
+        if not key or columns not in checked_rows:
+            checked_rows[columns] = _row(place, raw)
+        yield GoldRow(key, *checked_rows[columns][1:])
 
 
 def _row(place: str, raw: Any) -> GoldRow:
@@ -278,9 +287,9 @@ def _row(place: str, raw: Any) -> GoldRow:
 
 
 def _unresolved_ids(jsonl: Path) -> Iterator[tuple[str, str]]:
-    """Yield the id of each audited post without a label, with the label on which the detectors agree.
+    """Yield the id and the detectors' label of each audited post that got no label.
 
-    The posts are read from the file of left-out rows. If there is no such file, nothing is yielded.
+    These posts are in the file of rows left out of the set. Without such a file, nothing is yielded.
     """
     path = jsonl.with_name(jsonl.name.replace("gold", "left_out", 1))
     if not path.exists():
@@ -291,7 +300,7 @@ def _unresolved_ids(jsonl: Path) -> Iterator[tuple[str, str]]:
 
 
 def read_ids(path: Path) -> set[str]:
-    """Read a list of ids, such as vanished posts: one per line. Blank lines are skipped, and a # is part of the id.
+    """Read a list of ids, one per line. Blank lines are skipped. There are no comments: a # is part of the id.
 
     Raise GoldSetError if the file cannot be read, is not UTF-8, or has invisible characters in a line.
     """

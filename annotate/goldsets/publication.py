@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from annotate.core.measures.generated_texts import MissingExtra
-from annotate.goldsets.set_folder import RESTORE, SECTIONS, differing, manifest_of, summed
+from annotate.goldsets.set_folder import RESTORE, SECTIONS, find_changes, listed_digests, manifest_of
 from corpora.core.values import is_free
 
 MANIFEST = "manifest.json"
@@ -67,10 +67,10 @@ def parcel_of(folder: Path) -> Parcel:
         raise PublishError(f"{folder} is not the folder of a gold set. Name one that export_gold has written.")
     notes = _check_rights(folder, manifest)
     listed = manifest["files"]
-    for what, names in zip(("was changed after", "is missing since"), differing(folder, listed), strict=True):
+    for what, names in zip(("was changed after", "is missing since"), find_changes(folder, listed), strict=True):
         if names:
             raise PublishError(f"{folder / names[0]} {what} the export, so nothing is published. {RESTORE}")
-    names = sorted({MANIFEST, *listed, *summed(folder, listed)})
+    names = sorted({MANIFEST, *listed, *listed_digests(folder, listed)})
     present = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     is_secret = manifest.get("finished") is False
     if is_secret:

@@ -1,11 +1,11 @@
-"""The documents that venues ask for: croissant.json, DATA_STATEMENT.md and METHODS.tex.
+"""The documents that conferences and journals require with a data set.
 
-- Croissant 1.1 (MLCommons 2026) with the Responsible-AI vocabulary 1.0
-- the data statement of Bender and Friedman (TACL 2018)
-- a paragraph and a table for the paper
+- croissant.json: Croissant 1.1 (MLCommons 2026) with the Responsible-AI vocabulary 1.0
+- DATA_STATEMENT.md: the data statement of Bender and Friedman (TACL 2018)
+- METHODS.tex: a paragraph and a table for the paper
 
-Each figure is from the manifest. What the program cannot know (PERSONAL) is read from project.toml in the data folder,
-which the command `project` writes, and is otherwise marked as missing.
+All figures come from the manifest. Facts that Assay cannot know (PERSONAL) are read from project.toml in the data
+folder, which the command `project` writes. Without them, the documents have placeholders.
 """
 
 import json
@@ -27,7 +27,7 @@ from corpora.core.arrow import pq
 from corpora.core.voters import VOTERS
 from corpora.system import VERSION
 
-# Key in project.toml -> question. Nobody but the people of a project knows the answers.
+# Key in project.toml -> question, which only the authors of the set can answer.
 PERSONAL: Mapping[str, str] = {
     "creators": "the people or institutions that publish the set, separated by semicolons",
     "url": "the address at which the set is published",
@@ -36,7 +36,7 @@ PERSONAL: Mapping[str, str] = {
     "maintenance": "who maintains the set, for how long, and where errors can be reported",
 }
 PROJECT = "project.toml"
-ROWS = 30  # maximum number of rows of a table in a paper
+ROWS = 30  # maximum number of rows in the table for a paper
 MISSING = "[To be written by the authors: {}.]"
 CROISSANT, STATEMENT, METHODS = STATEMENTS = ("croissant.json", "DATA_STATEMENT.md", "METHODS.tex")
 
@@ -48,7 +48,7 @@ _CROISSANT_TERMS = """
     includes isArray isLiveDataset jsonPath key md5 parentField path recordSet references regex repeated replace
     samplingRate separator source subField transform
 """
-# The context that every Croissant file repeats (Croissant 1.1, section "Namespaces").
+# The context that every Croissant file must contain (Croissant 1.1, section "Namespaces").
 _CONTEXT: Mapping[str, Any] = {
     "@language": "en",
     "@vocab": "https://schema.org/",
@@ -63,7 +63,7 @@ _CONTEXT: Mapping[str, Any] = {
 
 
 def read_project() -> dict[str, str]:
-    """Return what project.toml says, by PERSONAL. Keys that it lacks are left out."""
+    """Return the values in project.toml for the keys of PERSONAL. Missing keys are left out."""
     path = Path(settings.DATA_DIR) / PROJECT
     stated = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
     return {key: str(stated[key]) for key in PERSONAL if stated.get(key)}
@@ -75,7 +75,7 @@ def write_project(stated: Mapping[str, str]) -> None:
 
 @dataclass(frozen=True)
 class Facts:
-    """What is known about a set, as sentences. Each is "" if the manifest has nothing about it."""
+    """Facts about a set, mostly as sentences. A fact is empty if the manifest does not contain it."""
 
     title: str
     languages: list[str]
@@ -94,7 +94,8 @@ class Facts:
 def facts_of(manifest: Manifest, noun: str) -> Facts:
     """Return the facts about a set.
 
-    noun: noun for one row, such as `post`
+    manifest: the set's manifest
+    noun: what a row of the set is called, such as `post`
     """
     task, counts = manifest["task"], manifest["counts"]
     people = manifest.get("people") or {}
@@ -114,7 +115,7 @@ def facts_of(manifest: Manifest, noun: str) -> Facts:
         analysis=_analysis(manifest),
         machines="; ".join(_version(*voter) for panel in manifest["detectors"] for voter in panel.items()),
         preparation=(
-            "Mentions and mailboxes in the texts were replaced before people saw them."
+            "Mentions of users in the texts were masked before annotators saw them."
             if of_posts
             else "The texts are unchanged."
         ),
@@ -127,7 +128,7 @@ def facts_of(manifest: Manifest, noun: str) -> Facts:
 
 
 def _version(name: str, version: str) -> str:
-    """Return the name and version of a voter. Digests are shortened; the manifest has them in full."""
+    """Return the name and version of a voter. Digests are shortened, because the manifest has them in full."""
     title = VOTERS[name].title if name in VOTERS else name
     return f"{title} ({re.sub('[0-9a-f]{64}', lambda digest: digest[0][:12], version)})"
 
@@ -147,34 +148,35 @@ def _sampling(manifest: Manifest, noun: str) -> str:
 
 def _protocol(manifest: Manifest, noun: str) -> str:
     task, people = manifest["task"], manifest.get("people") or {}
-    rules = {"majority": "what most people answered", "median": "the median of the grades"}
-    label = rules.get(str(task.get("aggregation")), "what its readers answered")
+    rules = {"majority": "the majority answer", "median": "the median of the grades"}
+    label = rules.get(str(task.get("aggregation")), "the annotators’ answer")
     conflict = "left out" if task.get("on_conflict") == "DISCARDED" else "decided by an adjudicator"
     number = task.get("redundancy") or 1
-    early = ", fewer if the first agreed" if task.get("stop_early") else ""
-    readers = "one person" if number == 1 else f"{number} people{early}"
+    early = " (fewer if the first agreed)" if task.get("stop_early") else ""
+    question = task["title"] or task["type"]
+    annotators = "one annotator" if number == 1 else f"{number} annotators{early}"
     sentences = [
-        _settled_by_machines(manifest, noun),
-        f"The question “{task['title'] or task['type']}” was asked of {readers} about each {noun} that people read.",
-        "" if people.get("imported") else "Nobody saw the answers of others.",
+        _auto_labelled(manifest, noun),
+        f"Each manually annotated {noun} was shown to {annotators} with the question “{question}”.",
+        "" if people.get("imported") else "Annotators did not see each other’s answers.",
         f"The label is {label}; conflicts are {conflict}.",
         _suggested(manifest),
     ]
     if people.get("imported"):
         sentences.append(
-            f"{many(people['imported'], 'annotator')} answered in another tool, before the answers were imported; how "
-            "they worked is not known here."
+            f"The answers of {many(people['imported'], 'annotator')} were imported from another tool; how these "
+            "annotators worked is not known."
         )
     if task.get("test_items"):
         sentences.append(
-            f"Before they began, people passed a test of {many(task['test_items'], 'item')}, of which "
-            f"{task['pass_mark']:.0%} had to be right."
+            f"Annotators first had to pass a test of {many(task['test_items'], 'item')}, with at least "
+            f"{task['pass_mark']:.0%} of the answers correct."
         )
     return " ".join(filter(None, sentences))
 
 
-def _settled_by_machines(manifest: Manifest, noun: str) -> str:
-    """Return how many labels come from machines, and how many of these people read."""
+def _auto_labelled(manifest: Manifest, noun: str) -> str:
+    """Describe the rows on which machine voters agreed, and how many of these were audited; "" without voters."""
     strata = manifest["counts"].get("by_stratum") or {}
     if not strata.get("agreed") or not manifest["detectors"]:
         return ""
@@ -182,8 +184,8 @@ def _settled_by_machines(manifest: Manifest, noun: str) -> str:
     rule = f"{manifest['task'].get('agree') or voters} of {voters}"
     audited = strata.get("audited", 0)
     return (
-        f"Where {rule} machine voters agreed ({many(strata['agreed'] + audited, noun)}), their label stands. People "
-        f"read {audited:,} of these, chosen at random, and all others."
+        f"Where {rule} machine voters agreed ({many(strata['agreed'] + audited, noun)}), their label was accepted. "
+        f"Annotators labelled a random sample of {audited:,} of these, and all others."
     )
 
 
@@ -191,7 +193,7 @@ def _suggested(manifest: Manifest) -> str:
     systems = ", ".join((manifest.get("suggestions") or {}).get("systems") or ())
     hidden = manifest["task"].get("blind_share")
     blind = f", which was hidden at random from {hidden:.0%} of the answers" if hidden else ""
-    return f"People saw a suggestion of {systems}{blind}." if systems else ""
+    return f"Annotators saw a suggestion by {systems}{blind}." if systems else ""
 
 
 def _annotators(people: Mapping[str, Any], languages: Collection[str]) -> str:
@@ -202,23 +204,23 @@ def _annotators(people: Mapping[str, Any], languages: Collection[str]) -> str:
         for language, by_level in people["levels"].items()
         if language in languages
     )
-    gave = f"{many(people['annotators'], 'annotator')} gave {many(people['answers'], 'answer')} that count."
-    read = f"Languages that they read, from level 1 to 5 (native): {levels or 'not stated'}."
-    return f"{gave} {read}{_qualification(people)}"
+    answers = f"{many(people['annotators'], 'annotator')} gave {many(people['answers'], 'valid answer')}."
+    skills = f"Their languages, from level 1 to 5 (native): {levels or 'not stated'}."
+    return f"{answers} {skills}{_qualification(people)}"
 
 
 def _qualification(people: Mapping[str, Any]) -> str:
-    """Return how annotators were let into a task with a test; "" if there is no test."""
+    """Describe how annotators qualified for a task with a test; "" if nobody took a test."""
     tests, qualified = people["tests"], people["qualified"]
     if not tests["taken"]:
         return ""
-    let_in = f"; {many(qualified['let_in'], 'annotator')} began without one" if qualified["let_in"] else ""
+    let_in = f"; {many(qualified['let_in'], 'annotator')} qualified without a test" if qualified["let_in"] else ""
     passed = f"Tests taken: {tests['taken']:,}, passed: {tests['passed']:,}, by "
     return f" {passed}{many(qualified['by_test'], 'annotator')}{let_in}."
 
 
 def _analysis(manifest: Manifest) -> str:
-    """Return the agreement of people and the error of agreement of machines."""
+    """Describe inter-annotator agreement, the error rate of machine labels, and accuracy on hidden gold answers."""
     sentences = []
     whole = (manifest.get("agreement") or {}).get("all") or {}
     for key, name in (("nominal", "Krippendorff’s alpha"), ("ordinal", "Krippendorff’s alpha (ordinal)")):
@@ -226,10 +228,10 @@ def _analysis(manifest: Manifest) -> str:
             sentences.append(f"{name} is {_interval(figure)}.")
     audit = (manifest.get("audit") or {}).get("overall")
     if audit and audit["value"] is not None:
-        sentences.append(f"The error of the labels on which the machines agree is {_interval(audit, percent=True)}.")
+        sentences.append(f"The error rate of the machine labels is {_interval(audit, percent=True)}.")
     honeypots = (manifest.get("honeypots") or {}).get("accuracy")
     if honeypots and honeypots["value"] is not None:
-        sentences.append(f"People were right on {_interval(honeypots, percent=True)} of the hidden gold answers.")
+        sentences.append(f"Accuracy on hidden gold answers is {_interval(honeypots, percent=True)}.")
     return " ".join(sentences)
 
 
@@ -242,7 +244,7 @@ def _interval(figure: Mapping[str, Any], *, percent: bool = False) -> str:
 def _limits(manifest: Manifest, noun: str) -> str:
     left_out = manifest["counts"]["left_out"]
     reasons = ", ".join(f"{number:,} {reason.replace('_', ' ')}" for reason, number in left_out.items())
-    unfinished = "" if manifest["finished"] else f"The set is unfinished: {noun}s still wait for people. "
+    unfinished = "" if manifest["finished"] else f"The set is unfinished: some {noun}s are not fully annotated yet. "
     number = sum(left_out.values())
     are = "is" if number == 1 else "are"
     return unfinished + (f"{many(number, noun)} {are} left out ({reasons})." if number else "Nothing is left out.")
@@ -256,9 +258,10 @@ def or_missing(stated: Mapping[str, str], key: str) -> str:
 
 
 def documents(manifest: Manifest, folder: Path, card: Mapping[str, Any]) -> dict[str, str]:
-    """Return the text of each document, by name of the file.
+    """Return the text of each document, by file name.
 
-    card: context of the set's card (card.py)
+    folder: folder with the set's Parquet files
+    card: template context of the set's card (card.py)
     """
     noun, about = card["one"], card["sentence"]
     facts, stated = facts_of(manifest, noun), read_project()
@@ -273,7 +276,7 @@ def documents(manifest: Manifest, folder: Path, card: Mapping[str, Any]) -> dict
 
 
 def _label_rows(by_label: Mapping[str, int]) -> list[tuple[str, int]]:
-    """Return the rows of the table of labels, which fits on a page: the most frequent labels, and all others in one."""
+    """Return the rows of the label table. If it would not fit on a page, rare labels share the last row."""
     if len(by_label) <= ROWS:
         return list(by_label.items())
     first = sorted(by_label.items(), key=lambda item: (-item[1], item[0]))[: ROWS - 1]
@@ -290,7 +293,7 @@ def _croissant(
     responsible = {
         "dataCollection": facts.sampling,
         "dataCollectionType": ["Manual Human Curator", *(["Software Collection"] if by_machine else [])],
-        # The days of imported answers are those of their import.
+        # Imported answers are dated by their import, not by when annotators gave them.
         "dataCollectionTimeFrame": [] if (manifest.get("people") or {}).get("imported") else facts.days,
         "dataPreprocessingProtocol": facts.preparation,
         "dataAnnotationProtocol": facts.protocol,
@@ -327,7 +330,7 @@ def _croissant(
 
 
 def _licence(code: str, *, is_known: bool) -> str:
-    """Return the address of a licence that the Hub knows, or the licence as it was stated."""
+    """Return the SPDX address of a licence, or the licence as stated if the Hub has no identifier for it."""
     return f"https://spdx.org/licenses/{code}.html" if is_known and re.fullmatch(r"[A-Za-z0-9.+-]+", code) else code
 
 
@@ -339,7 +342,7 @@ def _file(name: str, digest: str) -> dict[str, Any]:
 
 
 def _records(split: str, file: str, schema: pa.Schema) -> dict[str, Any]:
-    """Describe the rows of a Parquet file. Columns with nested values, such as judgments, are left out."""
+    """Describe a Parquet file's columns. Columns with nested values, such as judgments, are left out."""
     fields = [
         {
             "@type": "cr:Field",

@@ -1,8 +1,8 @@
 """Atomic replacement of a results folder, and integrity checks for a gold set's files.
 
 A new folder is written next to the target, synced and renamed. An existing folder is replaced only if it is an earlier
-result of the same kind and name, and if it contains no files that are not part of that result. If a command is killed,
-the next command that writes to the same target removes its leftovers.
+result of the same kind and name, and contains no other files. If a command is killed, the next command that writes to
+the same target removes its leftovers.
 """
 
 import fcntl
@@ -27,33 +27,30 @@ from corpora.core.languages import learn
 from corpora.storage.layout import digest_of, sync
 from corpora.system import VERSION, release
 
-# --- manifest.json of a gold set, which has a digest of its own content. It is read only if the digest matches.
+# --- manifest.json of a gold set. It contains a digest of its own content, and is accepted only if that matches.
 
 
 FORMAT = 2
 VERSIONS = {"assay": VERSION} | {package: version(package) for package in ("django", "pyarrow", "duckdb")}
-# A file with the digests of other files in and below its folder, in the format of sha256sum. The manifest then needs
-# only one digest instead of thousands.
+# A file with the digests of other files in and below its folder, in the format of sha256sum. The manifest then lists
+# one digest instead of thousands.
 SUMS = "SHA256SUMS"
 RESTORE = "Restore it, or export or import the set again."
 _KINDS: dict[Any, str] = {bool: "true or false", int: "a number", str: "a string", list: "a list", dict: "an object"}
 
 
 class GoldSetError(Exception):
-    """The error for a gold set, or a list of ids for it, that cannot be used.
-
-    The message states the reason and what to do.
-    """
+    """Raised if a gold set, or a list of ids for it, cannot be used. The message states the reason and what to do."""
 
 
 def write_with_card(folder: Path, manifest: dict[str, Any], documents: Callable[[], Mapping[str, str]]) -> None:
     """Write README.md, other documents and manifest.json next to a set's files.
 
-    documents: function that returns the text of each document by its file name; it is called once the manifest has the
-        digests of the other files.
+    documents: function that returns the text of each document by file name; it is called when the manifest has the
+        digests of all other files.
     """
     names = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
-    listed = set(summed(folder, names))
+    listed = set(listed_digests(folder, names))
     manifest["files"] = {name: digest_of(folder / name) for name in names if name not in listed}
     for name, text in documents().items():
         (folder / name).write_text(text, encoding="utf-8")
@@ -69,12 +66,12 @@ def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
     (folder / "manifest.json").write_text(text, encoding="utf-8")
 
 
-def summed(folder: Path, names: Iterable[str]) -> dict[str, str]:
-    """Return the digests that SHA256SUMS files list, as a mapping from file to SHA-256.
+def listed_digests(folder: Path, names: Iterable[str]) -> dict[str, str]:
+    """Return the digests listed in SHA256SUMS files, as a mapping from file to SHA-256.
 
-    names: files in the folder; only those that are named SHA256SUMS are read.
+    names: files in the folder, of which only those named SHA256SUMS are read.
 
-    Files that cannot be read are skipped.
+    Unreadable SHA256SUMS files are skipped.
     """
     digests: dict[str, str] = {}
     for path in (PurePosixPath(name) for name in names):
@@ -89,7 +86,7 @@ def summed(folder: Path, names: Iterable[str]) -> dict[str, str]:
 def manifest_digest(manifest: dict[str, Any]) -> str:
     """Return the SHA-256 digest of a manifest.
 
-    It is the digest of the manifest without its own digest, written as ASCII JSON with sorted keys and no spaces.
+    The manifest is hashed without its key `digest`, as ASCII JSON with sorted keys and no spaces.
     """
     content = {key: value for key, value in manifest.items() if key != "digest"}
     return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
@@ -98,8 +95,8 @@ def manifest_digest(manifest: dict[str, Any]) -> str:
 def manifest_of(folder: Path) -> dict[str, Any]:
     """Read the manifest in a folder.
 
-    If the set's task added languages that are not built in, they are registered in the running process. Raise
-    GoldSetError if the manifest is missing or invalid, or if it was modified.
+    Languages that the set's task added to the built-in ones are registered in the running process. Raise GoldSetError
+    if the manifest is missing or invalid, or if it was modified.
     """
     if not folder.is_dir():
         raise GoldSetError(
@@ -135,10 +132,9 @@ def manifest_of(folder: Path) -> dict[str, Any]:
 
 
 def original_digest(manifest: Mapping[str, Any]) -> str:
-    """Return the digest that the manifest of a set had before baselines were added to it.
+    """Return the manifest's digest before baselines were added to the set.
 
-    It seeds the random draws of evaluations, so that the same predictions have the same intervals with and without
-    baselines.
+    It seeds the resampling in evaluations, so predictions get the same intervals with and without baselines.
     """
     return str((manifest.get("baselines") or {}).get("measured_on") or manifest["digest"])
 
@@ -163,7 +159,7 @@ def get(place: Path | str, holder: Any, key: str, kind: type) -> Any:
     return value
 
 
-# A mapping from the kind of a folder to the section of manifest.json that has its owner's name.
+# Kind of folder -> section of manifest.json with the name of the folder's owner, such as a task or a corpus.
 SECTIONS = {
     **{"export": "task", "export of pairs": "pairs", "import": "imported", "evaluation": "evaluated"},
     "copy": "copy",
@@ -171,10 +167,10 @@ SECTIONS = {
 
 
 class ExportError(Exception):
-    """The error for a folder that cannot be written. The folder is unchanged, and the message states the reason."""
+    """Raised if a folder cannot be written. The folder is unchanged, and the message states the reason."""
 
 
-# Names in the temporary folder: the new folder, and the folder that it replaces.
+# Names in the temporary folder: the new folder, and the one it replaces.
 NEW, OLD = "new", "old"
 
 
@@ -183,10 +179,10 @@ def replacing(out: Path, kind: str, name: str) -> Iterator[Path]:
     """Yield a new folder that replaces `out` if the block succeeds. If it fails, the new folder is deleted.
 
     kind: one of SECTIONS.
-    name: name of the owner in the manifest.
+    name: the owner's name in the manifest.
 
-    Raise ExportError if `out` cannot be written, or if it contains anything other than an earlier result of this kind
-    and name.
+    Raise ExportError if `out` cannot be written, or if it contains anything but an earlier result of this kind and
+    name.
     """
     prefix = f".{out.name}.assay-"
     try:
@@ -197,7 +193,7 @@ def replacing(out: Path, kind: str, name: str) -> Iterator[Path]:
         with ExitStack() as stack:
             temporary = Path(tempfile.mkdtemp(prefix=prefix, dir=out.parent))
             stack.callback(shutil.rmtree, temporary, ignore_errors=True)
-            # Continue if the file system has no locks. `_sweep` does not remove leftover folders there.
+            # Continue if the file system has no locks. There, `_sweep` doesn't remove leftover folders.
             with suppress(OSError):
                 stack.enter_context(_locked(temporary))
             new, old = temporary / NEW, temporary / OLD
@@ -222,7 +218,7 @@ def replacing(out: Path, kind: str, name: str) -> Iterator[Path]:
 
 
 def _sweep(out: Path, prefix: str) -> None:
-    """Remove the folders that killed commands left behind, and restore a target folder that they had moved away."""
+    """Remove folders left behind by killed commands. If such a command had moved the target away, restore it."""
     for leftover in out.parent.glob(f"{glob.escape(prefix)}*"):
         # Skip the folder if another command is using it, or has just finished.
         with suppress(OSError), _locked(leftover):
@@ -250,7 +246,7 @@ def _check_replaceable(out: Path, kind: str, name: str) -> None:
     try:
         earlier = json.loads((out / "manifest.json").read_text(encoding="utf-8"))
         owner = earlier[SECTIONS[kind]]["name"]
-        files = {"manifest.json", *earlier["files"], *summed(out, earlier["files"])}
+        files = {"manifest.json", *earlier["files"], *listed_digests(out, earlier["files"])}
     except (OSError, ValueError, KeyError, TypeError):
         owner, files = None, set()
     if owner != name:
@@ -261,8 +257,8 @@ def _check_replaceable(out: Path, kind: str, name: str) -> None:
     expected = {PurePosixPath(file) for file in files}
     expected |= {parent for file in expected for parent in file.parents}
     present = {PurePosixPath(path.relative_to(out).as_posix()) for path in out.rglob("*")}
-    if strangers := sorted(str(path) for path in present - expected if path.parent in expected):
-        names = ", ".join(strangers)
+    if unexpected := sorted(str(path) for path in present - expected if path.parent in expected):
+        names = ", ".join(unexpected)
         raise ExportError(
             f"{out} contains files that are not part of the {kind}: {names}. Move them, or choose another folder."
         )
@@ -270,9 +266,9 @@ def _check_replaceable(out: Path, kind: str, name: str) -> None:
 
 # --- Modifications to the files of a gold set since it was written
 #
-# The checks distinguish erased rows from changed rows. If a post has vanished from its source, or if a person asks for
-# its erasure, it may be removed from the files by hand, and the rest of the set stays valid. If a label is changed,
-# however, the set is worthless. gold.digests.txt, which contains no ids or texts, distinguishes these two cases.
+# The checks distinguish erased rows from changed rows. If a post has vanished from its source, or somebody requests its
+# erasure, it may be removed from the files by hand, and the rest of the set stays valid. If a label was changed,
+# however, the set is worthless. gold.digests.txt, which contains no ids or texts, makes the distinction possible.
 
 
 DIGESTS = ".digests.txt"  # replaces .jsonl in gold.jsonl or gold.unfinished.jsonl
@@ -290,8 +286,8 @@ def line_digest(line: bytes) -> str:
 def write_digests(jsonl: Path) -> None:
     """Write the digests of the lines of gold.jsonl.
 
-    The digests are sorted, so that their order reveals nothing to a person who does not have gold.jsonl. Only their
-    bytes are kept in memory, because a set may have millions of rows.
+    The digests are sorted, so their order reveals nothing to a person without gold.jsonl. They are kept in memory as
+    bytes, because a set may have millions of rows.
     """
     with jsonl.open("rb") as lines:
         digests = b"".join(hashlib.sha256(line.removesuffix(b"\n")).digest()[:8] for line in lines)
@@ -299,13 +295,13 @@ def write_digests(jsonl: Path) -> None:
     jsonl.with_suffix(DIGESTS).write_text(f"{text}\n" if text else "", encoding="ascii", newline="\n")
 
 
-def differing(folder: Path, files: dict[str, Any]) -> tuple[list[str], list[str]]:
+def find_changes(folder: Path, files: dict[str, Any]) -> tuple[list[str], list[str]]:
     """Return the names of the changed files and the names of the missing files.
 
-    Raise GoldSetError if the manifest names something that cannot be a file of the folder.
+    Raise GoldSetError if the manifest lists a path that cannot be a file in the folder.
     """
     changed, missing = [], []
-    for name, digest in {**files, **summed(folder, files)}.items():
+    for name, digest in {**files, **listed_digests(folder, files)}.items():
         if not name.isprintable() or Path(name).is_absolute() or {"", ".", ".."} & set(name.split("/")):
             raise GoldSetError(f"{folder / 'manifest.json'} lists {name!r}, which is not a file in the folder.")
         try:
@@ -316,11 +312,11 @@ def differing(folder: Path, files: dict[str, Any]) -> tuple[list[str], list[str]
     return changed, missing
 
 
-def gone_from(jsonl: Path, files: dict[str, Any], changed: list[str], missing: list[str], allow_erased: bool) -> int:
+def count_erased(jsonl: Path, files: dict[str, Any], changed: list[str], missing: list[str], allow_erased: bool) -> int:
     """Return the number of rows that were erased from gold.jsonl.
 
     Raise GoldSetError if the file was changed in any other way, if it or its digests are missing, or if rows were
-    erased although this is not allowed.
+    erased without `allow_erased`.
     """
     digests = jsonl.with_suffix(DIGESTS).name
     for name in (jsonl.name, digests):
@@ -332,9 +328,9 @@ def gone_from(jsonl: Path, files: dict[str, Any], changed: list[str], missing: l
         raise GoldSetError(
             f"{jsonl} and {digests}, which has a digest of each line, were both changed after the export. {RESTORE}"
         )
-    altered, gone = _compared(jsonl, Counter((jsonl.parent / digests).read_text(encoding="ascii").split()))
+    altered, gone = _compare_lines(jsonl, Counter((jsonl.parent / digests).read_text(encoding="ascii").split()))
     if altered:
-        raise GoldSetError(f"{jsonl} was edited: {_numbered(altered)} altered or added after the export. {RESTORE}")
+        raise GoldSetError(f"{jsonl} was edited: {_quote_lines(altered)} altered or added after the export. {RESTORE}")
     if not gone:
         raise GoldSetError(
             f"{jsonl} was edited: its lines are unchanged, but their order or the empty lines between them are not. "
@@ -349,7 +345,7 @@ def gone_from(jsonl: Path, files: dict[str, Any], changed: list[str], missing: l
     return gone
 
 
-def _compared(jsonl: Path, expected: Counter[str]) -> tuple[list[int], int]:
+def _compare_lines(jsonl: Path, expected: Counter[str]) -> tuple[list[int], int]:
     """Return the line numbers of altered or added lines, and the number of lines that are missing.
 
     expected: digests of the lines as they were written.
@@ -357,7 +353,7 @@ def _compared(jsonl: Path, expected: Counter[str]) -> tuple[list[int], int]:
     altered = []
     with jsonl.open("rb") as lines:
         for number, line in enumerate(lines, 1):
-            # An editor may leave an empty line for an erased row.
+            # An erased row may have left an empty line.
             if line.isspace():
                 continue
             digest = line_digest(line)
@@ -368,7 +364,7 @@ def _compared(jsonl: Path, expected: Counter[str]) -> tuple[list[int], int]:
     return altered, expected.total()
 
 
-def _numbered(lines: list[int]) -> str:
+def _quote_lines(lines: list[int]) -> str:
     if len(lines) == 1:
         return f"line {lines[0]:,} was"
     numbers = ", ".join(f"{number:,}" for number in lines[:NAMED])
@@ -376,19 +372,18 @@ def _numbered(lines: list[int]) -> str:
     return f"lines {numbers}{others} were"
 
 
-def check_others(
+def check_other_files(
     jsonl: Path, changed: list[str], missing: list[str], pairs: Counter[tuple[str, str]], gone: int
 ) -> None:
-    """Check that a set's other files are consistent with gold.jsonl after files were changed or deleted.
+    """Check that the set's other files are unchanged or consistent with gold.jsonl.
 
-    If rows were erased from gold.jsonl, the same rows must be erased from the other files, or those files must be
-    deleted.
+    If rows were erased from gold.jsonl, the other files must lack the same rows, or be deleted.
 
     changed, missing: names of changed and missing files.
     pairs: (label, id) pairs of the rows that are present.
     gone: number of erased rows.
 
-    Raise GoldSetError if a file is neither unmodified nor consistent with the rows.
+    Raise GoldSetError if they are not.
     """
     folder = jsonl.parent
     for name in changed:
@@ -402,7 +397,7 @@ def check_others(
 
 
 def pairs_of(path: Path) -> Counter[tuple[str, str]] | None:
-    """Return the (label, id) pairs of a .tsv or Parquet file. Return None if the file has a different format."""
+    """Return the (label, id) pairs of a .tsv or Parquet file, or None if the file has a different format."""
     try:
         if path.suffix == ".tsv":
             lines = path.read_text(encoding="utf-8").split("\n")

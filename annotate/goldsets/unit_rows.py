@@ -1,6 +1,6 @@
 """Exported units with their judgments and transitions as Arrow tables, and their conversion to JSON lines.
 
-One query reads each table for several thousand units. Columns are named by their lookup path from the table.
+Each table is read with one query for several thousand units. Columns are named after their Django lookup path.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -18,12 +18,12 @@ from corpora.core.arrow import pc
 from corpora.database.bulk_rows import TIME, all_fetched, fetched, listed
 
 Places = NDArray[np.intp]
-Marks = NDArray[np.bool_]
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, eq=False)
 class Lists:
-    """A list of values for each row. The list of a row is `values[ends[row]:ends[row + 1]]`.
+    """A list of values for each row: `values[ends[row]:ends[row + 1]]`.
 
     ends: start of each list and end of the last list, (rows + 1,).
     values: values of all rows.
@@ -33,38 +33,38 @@ class Lists:
     values: pa.RecordBatch
 
     def as_array(self, values: pa.Array) -> pa.ListArray:
-        """Return an Arrow array with a list for each row.
+        """Group values into an Arrow array with a list for each row.
 
         values: one value for each entry in `self.values`.
         """
         return pa.ListArray.from_arrays(pa.array(self.ends, pa.int32()), values)
 
-    def marked(self, marked: Marks) -> "Lists":
-        """Keep only the marked values.
+    def filter(self, mask: Mask) -> "Lists":
+        """Keep only the selected values.
 
-        marked: whether each entry in `self.values` is marked.
+        mask: whether each entry in `self.values` is selected.
         """
-        return Lists(np.concatenate(([0], np.cumsum(self.count(marked)))), self.values.filter(pa.array(marked)))
+        return Lists(np.concatenate(([0], np.cumsum(self.count(mask)))), self.values.filter(pa.array(mask)))
 
-    def count(self, marked: Marks) -> Places:
-        """Return the number of marked values in each row.
+    def count(self, mask: Mask) -> Places:
+        """Return the number of selected values in each row.
 
-        marked: whether each entry in `self.values` is marked.
+        mask: whether each entry in `self.values` is selected.
         """
-        before = np.concatenate(([0], np.cumsum(marked)))
+        before = np.concatenate(([0], np.cumsum(mask)))
         return before[self.ends[1:]] - before[self.ends[:-1]]
 
-    def first(self, column: str, marked: Marks) -> pa.Array:
-        """Return a column for the first marked value in each row. It is None if the row has no marked value.
+    def first(self, column: str, mask: Mask) -> pa.Array:
+        """Return a column of the first selected value in each row, or None for rows without one.
 
-        marked: whether each entry in `self.values` is marked.
+        mask: whether each entry in `self.values` is selected.
         """
-        places = np.append(np.flatnonzero(marked), len(marked))
+        places = np.append(np.flatnonzero(mask), len(mask))
         first = places[np.searchsorted(places, self.ends[:-1])]
         return self.values[column].take(pa.array(first, mask=first >= self.ends[1:]))
 
     def last(self, column: str) -> pa.Array:
-        """Return a column for the last value in each row. It is None if the row has no values."""
+        """Return a column of the last value in each row, or None for rows without values."""
         return self.values[column].take(pa.array(self.ends[1:] - 1, mask=self.ends[1:] == self.ends[:-1]))
 
     def tuples(self, *columns: str) -> Iterator[list[tuple[Any, ...]]]:
@@ -74,9 +74,9 @@ class Lists:
 
 
 def lists_of(keys: Places, values: pa.RecordBatch, by: str) -> Lists:
-    """Return the values that belong to each key.
+    """Group values by key.
 
-    keys: one key per row.
+    keys: one key per row of the result. Keys may repeat.
     values: values, sorted by the column `by`.
     by: column with the key of each value.
     """
@@ -92,34 +92,34 @@ def or_none(texts: pa.Array) -> pa.Array:
     return pc.if_else(pc.equal(texts, ""), pa.scalar(None, texts.type), texts)
 
 
-def where(condition: pa.Array) -> Marks:
+def as_mask(condition: pa.Array) -> Mask:
     """Convert a condition to a NumPy array. Null becomes False."""
-    marks: Marks = pc.fill_null(condition, False).to_numpy(zero_copy_only=False)
-    return marks
+    mask: Mask = pc.fill_null(condition, False).to_numpy(zero_copy_only=False)
+    return mask
 
 
 def cases(type: pa.DataType, *pairs: tuple[pa.Array, Any], otherwise: Any) -> pa.Array:
-    """Return, for each row, the value of the first condition that is true.
+    """Return the value of the first true condition in each row, as CASE does in SQL.
 
     type: type of the scalars.
     pairs: (condition, value) pairs; each value is a scalar or a column.
-    otherwise: value for rows in which no condition is true.
+    otherwise: value for rows without a true condition.
     """
     conditions, values = zip(*pairs, strict=True)
     columns = (value if isinstance(value, pa.Array) else pa.scalar(value, type) for value in (*values, otherwise))
     return pc.case_when(pc.make_struct(*conditions), *columns)
 
 
-def live(judgments: Lists, *kinds: str) -> Marks:
-    """Mark the judgments of these kinds that were neither withdrawn nor voided."""
+def live(judgments: Lists, *kinds: str) -> Mask:
+    """Select the judgments of these kinds that were neither withdrawn nor voided."""
     rows = judgments.values
-    return where(pc.and_(pc.is_in(rows["kind"], pa.array(kinds)), pc.is_null(rows["voided_at"])))
+    return as_mask(pc.and_(pc.is_in(rows["kind"], pa.array(kinds)), pc.is_null(rows["voided_at"])))
 
 
 # --- Columns to read
 
 _KEY, _TEXT, _COUNT, _MARK = pa.int64(), pa.string(), pa.int32(), pa.bool_()
-# Columns of the judged unit, which is the original if the exported unit is a copy of it.
+# Columns of the judged unit. If the exported unit is a copy, its original is the judged unit.
 JUDGED = {
     **dict.fromkeys(("pk", "reused_from"), _KEY),
     **dict.fromkeys(("stage", "label", "agreed_label", "candidates", "visited", "reused_from__task__name"), _TEXT),
@@ -146,15 +146,15 @@ TABLES: dict[type[Model], dict[str, pa.DataType]] = {
         **{"round": _COUNT, "at": TIME},
     },
 }
-CHUNK, AT_ONCE = 2_000, 10_000  # units and other rows that are read at once
+CHUNK, AT_ONCE = 2_000, 10_000  # numbers of units and of other rows in a batch
 
 
 @dataclass(frozen=True)
 class Units:
     """A batch of units in the order of the draw.
 
-    unit: columns of the unit itself.
-    judged: columns of the judged unit, which is the original if the unit is a copy, and otherwise the unit itself.
+    unit: columns of each unit.
+    judged: columns of each judged unit: the original if the unit is a copy, otherwise the unit itself.
     """
 
     unit: pa.RecordBatch
@@ -164,7 +164,7 @@ class Units:
 def units_of(task: Task, *only: str) -> Iterator[Units]:
     """Yield the exported units in the order of the draw, CHUNK at a time.
 
-    only: columns to read besides the keys; by default all columns, with those that quality controls need.
+    only: columns to read besides the keys; by default all, including those that quality controls need.
     """
     controls = task.kind.quality_controls
     fields = UNIT | {path: type for control in controls for path, type in control.unit_columns.items()}
@@ -192,10 +192,10 @@ def rows_of(table: type[Model], units: pa.Array) -> Lists:
     return lists_of(keys, all_fetched(rows, TABLES[table], AT_ONCE), "unit")
 
 
-# --- JSON lines, built column by column: the same bytes as json.dumps
+# --- JSON lines, built column by column but identical to those of json.dumps
 
 
-# Characters that json.dumps escapes.
+# Matches the characters that json.dumps escapes.
 _ESCAPED = r'["\\\x00-\x1f]'
 
 
@@ -205,8 +205,8 @@ def as_lines(rows: pa.RecordBatch) -> pa.StringArray:
 
 
 def content(lines: pa.StringArray) -> pa.Buffer:
-    """Return the bytes of all lines, concatenated. The lines must not contain null values."""
-    # Copy the array, because a slice has the buffers of the whole array.
+    """Return the bytes of all lines, concatenated. The lines must not be null."""
+    # Copy the array, because a slice shares the buffers of the whole array.
     [ends, text] = pa.concat_arrays([lines]).buffers()[1:]
     return text.slice(0, np.frombuffer(ends, np.int32)[len(lines)])
 
@@ -214,46 +214,46 @@ def content(lines: pa.StringArray) -> pa.Buffer:
 def _objects(columns: Sequence[pa.Array], fields: Iterable[pa.Field], end: str = "") -> pa.StringArray:
     parts: list[Any] = []
     for column, field in zip(columns, fields, strict=True):
-        parts += [f"{', ' if parts else '{'}{quoted(field.name)}: ", _written(column)]
+        parts += [f"{', ' if parts else '{'}{quoted(field.name)}: ", _encode(column)]
     return pc.binary_join_element_wise(*parts, "}" + end, "")
 
 
 def _lists(lists: pa.ListArray) -> pa.StringArray:
-    items = pa.ListArray.from_arrays(lists.offsets, _written(lists.values))
+    items = pa.ListArray.from_arrays(lists.offsets, _encode(lists.values))
     return pc.binary_join_element_wise("[", pc.binary_join(items, ", "), "]", "")
 
 
 def _times(times: pa.Array) -> pa.StringArray:
-    # Drop the time zone, because Arrow would look up the offset for each value.
+    # Drop the time zone. Arrow would look up the offset of each value.
     texts = pc.binary_replace_slice(times.cast(pa.timestamp("us")).cast(pa.string()), 10, 11, "T")
     return pc.binary_join_element_wise('"', texts, 'Z"', "")
 
 
 def _texts(texts: pa.Array) -> pa.StringArray:
-    marked = pc.match_substring_regex(texts, _ESCAPED)
-    escaped = pa.array(map(quoted, texts.filter(marked).to_pylist()), pa.string())
-    return pc.replace_with_mask(pc.binary_join_element_wise('"', texts, '"', ""), marked, escaped)
+    mask = pc.match_substring_regex(texts, _ESCAPED)
+    escaped = pa.array(map(quoted, texts.filter(mask).to_pylist()), pa.string())
+    return pc.replace_with_mask(pc.binary_join_element_wise('"', texts, '"', ""), mask, escaped)
 
 
 def _numbers(numbers: pa.Array) -> pa.StringArray:
     size = np.abs(numbers.to_numpy())
-    # Python and Arrow write these numbers differently. They write the same digits for all other numbers.
-    marked = pa.array((size < 1e-4) | (size >= 1e10) | (size == np.floor(size)))
+    # Python and Arrow format these numbers differently, and all other numbers alike.
+    mask = pa.array((size < 1e-4) | (size >= 1e10) | (size == np.floor(size)))
     texts = numbers.cast(pa.string())
-    return pc.replace_with_mask(texts, marked, pa.array(map(repr, numbers.filter(marked).to_pylist()), pa.string()))
+    return pc.replace_with_mask(texts, mask, pa.array(map(repr, numbers.filter(mask).to_pylist()), pa.string()))
 
 
-def _distinct(write: Callable[[pa.Array], pa.StringArray]) -> Callable[[pa.Array], pa.StringArray]:
-    """Return a function that writes each distinct value only once."""
+def _distinct(encode: Callable[[pa.Array], pa.StringArray]) -> Callable[[pa.Array], pa.StringArray]:
+    """Return an encoder that encodes each distinct value only once."""
 
-    def written(values: pa.Array) -> pa.StringArray:
-        encoded = values.dictionary_encode()
-        return write(encoded.dictionary).take(encoded.indices)
+    def encode_distinct(values: pa.Array) -> pa.StringArray:
+        dictionary = values.dictionary_encode()
+        return encode(dictionary.dictionary).take(dictionary.indices)
 
-    return written
+    return encode_distinct
 
 
-_WRITTEN: Mapping[int, Callable[[pa.Array], pa.StringArray]] = {
+_ENCODERS: Mapping[int, Callable[[pa.Array], pa.StringArray]] = {
     pa.struct([]).id: lambda values: _objects(values.flatten(), values.type),
     pa.list_(pa.null()).id: _lists,
     pa.timestamp("us").id: _times,
@@ -264,5 +264,5 @@ _WRITTEN: Mapping[int, Callable[[pa.Array], pa.StringArray]] = {
 }
 
 
-def _written(values: pa.Array) -> pa.StringArray:
-    return _WRITTEN[values.type.id](values).fill_null("null")
+def _encode(values: pa.Array) -> pa.StringArray:
+    return _ENCODERS[values.type.id](values).fill_null("null")

@@ -1,4 +1,4 @@
-"""Verification of an exported set's random draws. It needs only the set's folder."""
+"""Verification of an exported set's random draws. Only the set's folder is needed."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,7 +23,7 @@ from annotate.core.draws.committed_draws import (
 )
 from annotate.core.draws.hash_order import Lots, by_secret, is_drawn
 from annotate.goldsets.gold_set import objects_in
-from annotate.goldsets.set_folder import RESTORE, GoldSetError, differing, get, manifest_of, pairs_of
+from annotate.goldsets.set_folder import RESTORE, GoldSetError, find_changes, get, manifest_of, pairs_of
 from annotate.kinds.designs import DESIGNS
 from annotate.models import Judgment
 
@@ -31,21 +31,21 @@ Rows = list[dict[str, Any]]
 
 
 def verify(folder: Path, published: Sequence[str] = ()) -> dict[str, Any]:
-    """Repeat a set's random draws, and compare the results of drawn units with the digests recorded by the task.
+    """Repeat a set's random draws, and compare the outcomes of drawn units with the digests that the task recorded.
 
-    folder: folder of a set whose secret is disclosed.
+    folder: folder of a set that discloses its secret.
     published: digests that were published earlier.
 
-    Return a dict with the keys folder, task, secret_fits, digests, unknown, lots and differ. `lots` is a list of dicts
-    with the keys lot, draws, checked, differ and first, one for each purpose of a draw.
+    Return a dict with the keys folder, task, secret_fits, digests, unknown, lots and differ. `lots` is a list with a
+    dict for each purpose of a draw. Its keys are lot, draws, checked, differ and first.
 
     secret_fits: whether the secret has the SHA-256 digest in the manifest; if not, no draw is repeated.
-    digests: digest of the secret and the last digest of the outcomes, for comparison with published digests.
+    digests: digest of the secret, and last digest of the outcomes, to be compared with published digests.
     unknown: digests in `published` that the set does not have.
-    checked: number of decisions that the draws made.
+    checked: number of decisions made by the draws.
     differ: number of decisions that differ from the repeated draws; at the top level, the total over all purposes, plus
         1 if the secret does not fit.
-    first: first decision that differs, or None.
+    first: the first decision that differs, or None.
 
     Raise GoldSetError if the folder is not a gold set, if the set was modified, or if it does not contain its secret.
     """
@@ -67,12 +67,12 @@ def _verify(folder: Path, published: Sequence[str]) -> dict[str, Any]:
             "the task and export it with --tell-secret."
         )
     secret, digest = get(place, lots, "secret", str), get(place, lots, "secret_sha256", str)
-    changed, missing = differing(folder, get(place, manifest, "files", dict))
+    changed, missing = find_changes(folder, get(place, manifest, "files", dict))
     if changed or missing:
         raise GoldSetError(f"{folder / [*changed, *missing][0]} is missing or was changed after the export. {RESTORE}")
-    _check_copies(folder, manifest)
+    _check_files(folder, manifest)
     fits = sha256(secret.encode()).hexdigest() == digest
-    purposes = _counted(_drawn_again(folder, lots, by_secret(secret), task)) if fits else []
+    purposes = _count_by_purpose(_repeat_draws(folder, lots, by_secret(secret), task)) if fits else []
     outcomes = lots.get("outcomes") or []
     digests = {digest, *(outcome["digest"] for outcome in outcomes)}
     return {
@@ -86,8 +86,8 @@ def _verify(folder: Path, published: Sequence[str]) -> dict[str, Any]:
     }
 
 
-def _check_copies(folder: Path, manifest: dict[str, Any]) -> None:
-    """Raise GoldSetError if the Parquet files, the published file or the counts do not match the rows of gold.jsonl."""
+def _check_files(folder: Path, manifest: dict[str, Any]) -> None:
+    """Raise GoldSetError if the Parquet files, the published files or the counts do not match gold.jsonl."""
     mark = "" if manifest.get("finished") else ".unfinished"
     jsonl = folder / f"gold{mark}.jsonl"
     rows = list(_lines(jsonl))
@@ -104,8 +104,8 @@ def _check_copies(folder: Path, manifest: dict[str, Any]) -> None:
             raise GoldSetError(f"{path} does not contain the rows of {jsonl.name}. {RESTORE}")
 
 
-def _counted(draws: Iterable[tuple[str, int, Iterator[Checked]]]) -> list[dict[str, Any]]:
-    """Count the decisions by purpose.
+def _count_by_purpose(draws: Iterable[tuple[str, int, Iterator[Checked]]]) -> list[dict[str, Any]]:
+    """Count draws and decisions by purpose, for `lots` in the report.
 
     draws: (purpose, number of draws, decisions made by these draws) tuples.
     """
@@ -121,7 +121,7 @@ def _counted(draws: Iterable[tuple[str, int, Iterator[Checked]]]) -> list[dict[s
     return [row for row in rows.values() if row["checked"]]
 
 
-def _drawn_again(
+def _repeat_draws(
     folder: Path, section: dict[str, Any], by: Lots, task: dict[str, Any]
 ) -> Iterator[tuple[str, int, Iterator[Checked]]]:
     lines: list[Line] = []
@@ -135,27 +135,27 @@ def _drawn_again(
         yield line["lot"], int(line["lot"] != OUTCOME), iter(decisions)
     rows = [row for path in sorted(folder.glob("*.jsonl")) if path != file for row in _lines(path)]
     try:
-        yield from _fitting(rows, lines)
-        yield OUTCOME, 0, _outcomes(rows, lines, by, section)
-        yield GOLD_PLACE, 0, _of_people(rows, [line for line in lines if line["lot"] == GOLD_PLACE])
-        yield BLIND, 0, _blind(rows, by, task)
-        yield SIDE, 0, _sides(rows, by)
+        yield from _compare_rows(rows, lines)
+        yield OUTCOME, 0, _check_outcomes(rows, lines, by, section)
+        yield GOLD_PLACE, 0, _check_annotators(rows, [line for line in lines if line["lot"] == GOLD_PLACE])
+        yield BLIND, 0, _check_blinding(rows, by, task)
+        yield SIDE, 0, _check_sides(rows, by)
     except (KeyError, TypeError, ValueError) as error:
         raise GoldSetError(
             f"The rows in {folder} do not contain the values from which their draws were made. {RESTORE}"
         ) from error
 
 
-def _fitting(rows: Rows, lines: list[Line]) -> Iterator[tuple[str, int, Iterator[Checked]]]:
-    """Yield the rows that contradict the draws, the duplicate rows and the missing rows."""
+def _compare_rows(rows: Rows, lines: list[Line]) -> Iterator[tuple[str, int, Iterator[Checked]]]:
+    """Yield rows that contradict the draws, duplicate rows and missing rows, each as a decision that differs."""
     drawn: dict[str, set[str]] = {}
     for line in lines:
         if line["lot"] in OF_UNITS:
             drawn.setdefault(line["lot"], set()).update(line["drawn"])
     audited, checked = drawn.get(AUDIT, set()), drawn.get(CHECK, set()) | drawn.get(RECHECK, set())
     by_agreement = [row for row in rows if row.get("agreed") and "stratum" in row]
-    contrary = [row["id"] for row in by_agreement if (row["stratum"] == "audited") != (row["id"] in audited)]
-    yield AUDIT, 0, (Checked(key, True) for key in contrary)
+    contradicting = [row["id"] for row in by_agreement if (row["stratum"] == "audited") != (row["id"] in audited)]
+    yield AUDIT, 0, (Checked(key, True) for key in contradicting)
     judged = ((row.get("judged_as") or row["id"], row) for row in rows if row.get("checked"))
     yield CHECK, 0, (Checked(row["id"], True) for key, row in judged if key not in checked)
     numbers = Counter((row["id"], row.get("asked")) for row in rows)
@@ -165,7 +165,7 @@ def _fitting(rows: Rows, lines: list[Line]) -> Iterator[tuple[str, int, Iterator
 
 
 def _missing(rows: Rows, lines: list[Line]) -> dict[str, str]:
-    """Return the drawn units that have no row, as a mapping from id to the purpose of the first draw with the unit."""
+    """Return the ids of drawn units without a row, each with the purpose of the first draw that contains it."""
     row_ids = {row["id"] for row in rows}
     missing: dict[str, str] = {}
     for line in lines:
@@ -176,7 +176,7 @@ def _missing(rows: Rows, lines: list[Line]) -> dict[str, str]:
     return missing
 
 
-def _outcomes(rows: Rows, lines: list[Line], by: Lots, section: dict[str, Any]) -> Iterator[Checked]:
+def _check_outcomes(rows: Rows, lines: list[Line], by: Lots, section: dict[str, Any]) -> Iterator[Checked]:
     """Compare each drawn unit's outcome with the digest that was recorded when the task was closed."""
     fixed, others = ([line for line in lines if (line["lot"] == OUTCOME) is kind] for kind in (True, False))
     if not fixed:
@@ -194,18 +194,19 @@ def _outcomes(rows: Rows, lines: list[Line], by: Lots, section: dict[str, Any]) 
         row = originals.get((key, language))
         if row is None and key not in reported:
             yield Checked(f"the row of {key}, which is missing", True)
-        # Skip units with known answers, because the set contains only their ids.
+        # Skip gold answers and examples, because the set contains only their ids.
         elif row and "stage" in row:
             values = itemgetter("annotator", "kind", "label", "queue", "round")
             judgments = [(*values(judgment), bool(judgment["voided_at"])) for judgment in row["judgments"]]
             text = committed_draws.outcome(key, language, row["stage"], row["label"], judgments)
-            yield Checked(key, committed_draws.outcome_digest(by, text) != digest or not _follows(row))
+            yield Checked(key, committed_draws.outcome_digest(by, text) != digest or not _is_consistent(row))
 
 
-def _follows(row: dict[str, Any]) -> bool:
-    """Return whether the label matches the last adjudicator's decision.
+def _is_consistent(row: dict[str, Any]) -> bool:
+    """Return whether a row's label follows from its judgments.
 
-    If no adjudicator decided, it must match the answer of a single annotator.
+    It must match the last decision of an adjudicator. Without a decision, the label of a single annotator must match
+    that annotator's answer.
     """
     valid = [judgment for judgment in row["judgments"] if not judgment["voided_at"]]
     decisions = [judgment for judgment in valid if judgment["kind"] in (Judgment.SETTLE, Judgment.DISCARD)]
@@ -214,14 +215,14 @@ def _follows(row: dict[str, Any]) -> bool:
     return row.get("decided_by") != "one" or row["label"] in [judgment["label"] for judgment in valid]
 
 
-def _of_people(rows: Rows, lines: list[Line]) -> Iterator[Checked]:
-    """Verify each person's gold answers and amount of work.
+def _check_annotators(rows: Rows, lines: list[Line]) -> Iterator[Checked]:
+    """Verify each annotator's gold answers and number of units.
 
     Yield a failure in each of these cases:
 
-    - A person answered more units in a language with gold answers than were drawn for that person.
-    - A person's frame of gold answers differs from the frame of the first person in that language.
-    - A person was skipped for a gold answer, but nobody else received it.
+    - In a language with gold answers, an annotator answered more units than were drawn for this annotator.
+    - An annotator's gold answers were drawn from a different frame than the first annotator's in this language.
+    - An annotator was passed over for a gold answer that nobody else received.
     """
     frames: dict[str, set[str]] = {}
     work = Counter[tuple[str, str]]()
@@ -244,13 +245,13 @@ def _of_people(rows: Rows, lines: list[Line]) -> Iterator[Checked]:
 
 
 def _gold_ids(line: Line) -> list[str]:
-    """Return the ids of the gold answers that a person received."""
+    """Return the ids of the gold answers in an annotator's draw."""
     ids = (entry if isinstance(entry, str) else entry[-1] for entry in line["drawn"])
     return [key for key in ids if isinstance(key, str)]
 
 
-def _blind(rows: Rows, by: Lots, task: dict[str, Any]) -> Iterator[Checked]:
-    """Verify for each answer whether the suggestions were correctly shown or hidden."""
+def _check_blinding(rows: Rows, by: Lots, task: dict[str, Any]) -> Iterator[Checked]:
+    """Verify for each answer that suggestions were shown or hidden as drawn."""
     for row, judgment in _judgments(rows):
         if judgment.get("suggestions_shown") is not None:
             person = judgment["annotator"]
@@ -258,8 +259,8 @@ def _blind(rows: Rows, by: Lots, task: dict[str, Any]) -> Iterator[Checked]:
             yield Checked(f"{row['id']} for {person}", blind is judgment["suggestions_shown"])
 
 
-def _sides(rows: Rows, by: Lots) -> Iterator[Checked]:
-    """Verify for each answer which of the two systems was shown first."""
+def _check_sides(rows: Rows, by: Lots) -> Iterator[Checked]:
+    """Verify for each answer that the system shown first is the one drawn."""
     for row, judgment in _judgments(rows):
         if judgment.get("first"):
             person, systems = judgment["annotator"], row["systems"]
@@ -268,7 +269,7 @@ def _sides(rows: Rows, by: Lots) -> Iterator[Checked]:
 
 
 def _judgments(rows: Rows) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:
-    """Yield each judgment with its row. Copies are skipped, because their judgments belong to the original's row."""
+    """Yield each judgment with its row. Skip copies, because they repeat the judgments of their original."""
     for row in rows:
         if not row.get("judged_as"):
             yield from ((row, judgment) for judgment in row.get("judgments") or ())

@@ -1,9 +1,9 @@
 """Published formats of exported sets.
 
 Each kind of question names the formats of its sets (`Publication.formats`). To add a format, write a module in this
-folder, or a package with an entry point in the group `assay.formats`. The module registers its formats on import, so no
-other code changes. If predictions for the format's files can be evaluated, a second module evaluates them
-(`Format.measured_by`).
+folder, or a package with an entry point in the group `assay.formats`. The module registers its formats when it is
+imported, so no other code needs to change. If predictions can be evaluated on the format's files, a second module does
+this (`Format.measured_by`).
 """
 
 from collections.abc import Callable, Mapping
@@ -22,18 +22,18 @@ from corpora.core import install
 class Format:
     """A published format.
 
-    name: name by which kinds refer to the format.
+    name: name of the format in the definitions of kinds.
     title: name in manifests and reports.
     write: function `write(folder, export)` that writes the files and returns their manifest entry; see below.
-    layouts: mapping from name to the layout of a line or file, in addition to the layouts in `kinds/file_sections.py`;
-        a kind that is defined in a file must fit one of them.
+    layouts: layouts of a line or file by name, added to those in `kinds/file_sections.py`. A kind that is defined in a
+        file must match one of them.
     measured_by: module whose function `grade(predictions, sets, against)` evaluates predictions; empty if predictions
         cannot be evaluated. If the user chooses a split, the function also receives `split`.
-    of_several: whether predictions may cover several sets at once.
+    of_several: whether predictions for several sets can be evaluated at once.
 
     `write` receives the folder of the set and the export (`export.Export`), whose method `written_rows` reads the rows.
-    It returns a dict with the format's title as `format`, a mapping from file to number of rows as `files`, and any
-    other values that readers of the manifest need.
+    It returns a dict with the format's title as `format`, the number of rows by file as `files`, and any other values
+    that readers of the manifest need.
     """
 
     name: str
@@ -44,7 +44,7 @@ class Format:
     of_several: bool = False
 
 
-# The registered formats. Use `formats` to look one up, because the built-in formats are registered on demand.
+# The registered formats. Look them up with `formats`, which first registers the built-in formats.
 FORMATS: dict[str, Format] = {}
 
 
@@ -57,15 +57,15 @@ def register(format: Format) -> None:
 
 
 def load() -> None:
-    """Import the formats of installed packages, which register themselves. Kinds may refer to their layouts."""
+    """Import the formats of installed packages, so that they register themselves and kinds can use their layouts."""
     install("assay.formats", lambda module: None)
 
 
 @cache
 def _load_built_in() -> None:
-    """Import the modules of the built-in formats, which register themselves.
+    """Import the modules of the built-in formats, so that they register themselves.
 
-    They are imported when a set is first exported or evaluated, because most commands need none of them.
+    This is done when a set is first exported or evaluated, because most commands need no formats.
     """
     for module in iter_modules(__path__):
         import_module(f"{__name__}.{module.name}")
@@ -78,5 +78,5 @@ def formats() -> Mapping[str, Format]:
 
 
 def measured(title: str) -> Format | None:
-    """Return the format with a title, or None if its predictions cannot be evaluated."""
+    """Return the format with a title, or None if predictions cannot be evaluated on it."""
     return next((format for format in formats().values() if format.title == title and format.measured_by), None)

@@ -33,7 +33,7 @@ _PAIRS = pa.schema([("label", pa.string()), ("length", pa.int32()), ("id", pa.st
 def write_twitter(folder: Path, export: "Export") -> dict[str, Any]:
     """Write a set's Twitter 2015 file and return its manifest entry.
 
-    No file is written if the posts were drawn with unequal probabilities, because the format has no column for them.
+    No file is written if the posts were drawn with unequal probabilities, because the format has no column for these.
     """
     if not export.design.sets.stem:
         return {"format": TWITTER, "files": {}}
@@ -48,7 +48,7 @@ def write_pairs(path: Path, pairs: Iterable[pa.RecordBatch]) -> int:
 
     As in the published files, rows are sorted by label and then by id. Numeric ids are in numeric order.
     """
-    # Millions of pairs are sorted in memory. Arrow stores them compactly and sorts strings in the same order as Python.
+    # There can be millions of pairs. Arrow stores them compactly, and sorts strings in the same order as Python.
     tables = [_PAIRS.empty_table()]
     for batch in pairs:
         length = pa.array([len(key) if key.isdigit() else 0 for key in batch["id"].to_pylist()], pa.int32())
@@ -71,14 +71,14 @@ register(Format("twitter2015", TWITTER, write_twitter))
 #     MLDoc/mldoc.<set>.<code>            the same for LASER, where <set> is written as train1000
 #     mldoc-sampling/<language>           each document in a language once, as input for sampling_rcv2.py
 #
-# Language names are spelled out, as in the published lists. The files named `joint` contain the sets for all languages
-# together. A text consists of the record's fields, joined with spaces and without tabs or line breaks. LASER and
-# sampling_rcv2.py know MLDoc's four classes only by their letters.
+# Language names are written in full, as in the published lists. The files named `joint` contain the joint sets of all
+# languages. A text consists of the record's fields, joined with spaces and without tabs or line breaks. LASER and
+# sampling_rcv2.py accept MLDoc's four classes only as letters.
 
 MLDOC = "MLDoc"
 INDICES, DOCUMENTS, LASER, SAMPLING = "mldoc-indices", "mldoc-documents", "MLDoc", "mldoc-sampling"
-# The letters of the classes in LASER and sampling_rcv2.py. Full labels would break, because LASER's `sed s/C/0/` would
-# turn CCAT into 0CAT.
+# The letters of the classes in LASER and sampling_rcv2.py. Full labels don't work: LASER's `sed s/C/0/` would turn CCAT
+# into 0CAT.
 LETTERS = {"CCAT": "C", "ECAT": "E", "GCAT": "G", "MCAT": "M"}
 _BREAKS = re.compile(r"\s+")
 
@@ -86,7 +86,7 @@ _BREAKS = re.compile(r"\s+")
 def write_mldoc(folder: Path, export: "Export") -> dict[str, Any]:
     """Write a set's MLDoc files and return their manifest entry.
 
-    letters: mapping from class to its letter in LASER's files; empty if these files have the full labels.
+    letters: letter of each class in LASER's files; empty if these files have the full labels.
     refused: reason why no documents are written; empty if they are.
     """
     columns = ("id", "label", *(export.kind.fields if export.with_text else ()))
@@ -105,7 +105,7 @@ def write_mldoc(folder: Path, export: "Export") -> dict[str, Any]:
 
 
 def letters_of(classes: Iterable[str]) -> dict[str, str]:
-    """Return a mapping from class to letter. It is empty if any class is not one of MLDoc's."""
+    """Return the letter of each class, or an empty mapping if a class is not one of MLDoc's."""
     labels = set(classes)
     return {label: letter for label, letter in LETTERS.items() if label in labels} if labels <= LETTERS.keys() else {}
 
@@ -117,31 +117,29 @@ def _mldoc_files(
     mark, fields = export.mark, export.kind.fields
 
     def lines(rows: list[Mapping[str, str]], letters: Mapping[str, str]) -> list[str]:
-        """Return the label (or its letter), a tab and the text of each row."""
+        """Return each row's label (or its letter), a tab, and the text."""
         return [f"{letters.get(row['label'], row['label'])}\t{text_of(row, fields)}" for row in rows]
 
     for language, sets in [*export.sets.items(), (JOINT, export.joint)]:
-        spelled, code = (JOINT, JOINT) if language == JOINT else named(language, export.sets)
-        # Omit documents that are no longer in the set, because annotators removed them or because they were erased.
+        spelled_name, code = (JOINT, JOINT) if language == JOINT else published_name(language, export.sets)
+        # Omit documents that are no longer in the set, because annotators rejected them or because they were erased.
         present = {name: [key for key in ids if key in by_id] for name, ids in sets.items()}
         for name, ids in present.items():
-            yield f"{INDICES}/{spelled}{mark}.{name}", ids
+            yield f"{INDICES}/{spelled_name}{mark}.{name}", ids
             if export.with_text:
                 documents = [by_id[key] for key in ids]
-                yield f"{DOCUMENTS}/{spelled}{mark}.{name}", lines(documents, {})
+                yield f"{DOCUMENTS}/{spelled_name}{mark}.{name}", lines(documents, {})
                 yield f"{LASER}/mldoc{mark}.{name.replace('.', '')}.{code}", lines(documents, letters)
         if export.with_text and letters and language != JOINT:
             once = dict.fromkeys(key for ids in present.values() for key in ids)
-            yield f"{SAMPLING}/{spelled}{mark}", lines([by_id[key] for key in once], letters)
+            yield f"{SAMPLING}/{spelled_name}{mark}", lines([by_id[key] for key in once], letters)
 
 
-def named(language: str, languages: Iterable[str]) -> tuple[str, str]:
-    """Return a language's name in the lists and its code in LASER's files.
+def published_name(language: str, languages: Iterable[str]) -> tuple[str, str]:
+    """Return a language's name in the lists and its code in LASER's files, such as `chinese` and `zh`.
 
-    languages: all languages of the set.
-
-    For example, these are `chinese` and `zh`. If the set has a second variety of Chinese, they are `simplified-chinese`
-    and `zh-CN`.
+    languages: all languages of the set. With two varieties of Chinese, for example, the names must distinguish them, as
+        `simplified-chinese` and `zh-CN`.
     """
     code = published_code(language, languages)
     published_names = {code: name for name, code in SPECIAL_LIST_NAMES.items()}
@@ -171,9 +169,9 @@ MOST_BYTES = 255  # bytes in a file name
 def write_eurlex(folder: Path, export: "Export") -> dict[str, Any]:
     """Write a set's EURLEX57K files and return their manifest entry.
 
-    files: mapping from file to its number of concepts or acts.
-    splits: mapping from split to its number of documents.
-    buckets: mapping from bucket to its labels; a label's bucket depends on how many train documents have the label.
+    files: number of concepts or acts by file.
+    splits: number of documents by split.
+    buckets: labels by bucket; a label's bucket depends on how many train documents have the label.
     refused: reason why no acts are written; empty if they are.
     """
     (folder / EURLEX).mkdir()
@@ -198,7 +196,7 @@ def _no_acts(export: "Export") -> str:
     if not export.with_text:
         return "EURLEX57K's acts contain texts that must not be published, so only the descriptors are written."
     for key in export.splits:
-        # The id becomes a file name. It must not point outside the folder, and must be valid on any system.
+        # The id becomes a file name, which must be valid on any system and must not point outside the folder.
         if not key.isprintable() or set('/\\:*?"<>|').intersection(key) or key.startswith("."):
             return f"EURLEX57K's files are named after ids, but {key!r} cannot be a file name, so no acts are written."
         if len(f"{key}.json".encode()) > MOST_BYTES:
@@ -207,7 +205,7 @@ def _no_acts(export: "Export") -> str:
 
 
 def _write_acts(folder: Path, rows: Iterable[Mapping[str, Any]], mark: str) -> None:
-    """Write the acts, and a list of their digests."""
+    """Write each act to a file, and a list of the files' digests."""
     with (folder / SUMS).open("w", encoding="utf-8", newline="\n") as sums:
         for row in rows:
             act = eurlex.published({**row, "url": row["url"] or "", "declared": row["concepts"]})

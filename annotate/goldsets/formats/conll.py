@@ -1,11 +1,10 @@
-"""The published format of spans: CoNLL files with a token and its IOB2 tag per line, as in XGLUE's NER and POS.
+"""The published format for spans: CoNLL files with a token and its IOB2 tag per line, as in XGLUE's NER and POS.
 
-    <KIND>/<language>.<split>      NER/en.train; a blank line follows each record, and nothing else is in the file
+    <KIND>/<language>.<split>      NER/en.train; a blank line follows each record
 
-The tokens are those of the record if its kind names a field with them. Otherwise they are words and other characters;
-in scripts without spaces, each character is a token. The first token that a span touches is B, the others are I. If
-spans overlap, a token keeps the tag of the longest one. Spans that begin or end within a token are widened and
-counted.
+If the kind names a field with the record's tokens, these are used. Otherwise, tokens are words and other characters; in
+scripts without spaces, each character is a token. The first token of a span is tagged B, the others I. Of overlapping
+spans, the longest is kept. A span that begins or ends within a token is widened to the whole token, and counted.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -26,15 +25,15 @@ Tagged = list[tuple[str, str]]  # the tokens of a record with their tags
 
 
 class ConllError(ValueError):
-    """The error for texts or files without usable tokens. The message states the reason in a sentence."""
+    """Raised if a text or a file has no usable tokens. The message states the reason in a sentence."""
 
 
 def tokens_in(text: str, tokens: str | None = None) -> list[tuple[int, int]]:
-    """Return the start and end of each token.
+    """Return the start and end of each token in a text.
 
-    tokens: the tokens of the text, separated by white space; None for words and other characters
+    tokens: the tokens, separated by white space; None to split the text into words and other characters
 
-    Raise ConllError if a token is not in the text after the one before it.
+    Raise ConllError if the text does not contain the tokens in this order.
     """
     if tokens is None:
         return words_in(text)
@@ -49,7 +48,7 @@ def tokens_in(text: str, tokens: str | None = None) -> list[tuple[int, int]]:
 
 
 def tags(places: Sequence[tuple[int, int]], spans: Iterable[Span]) -> list[str]:
-    """Return the IOB2 tag of each token."""
+    """Return the IOB2 tag of each token. Shorter spans that overlap a longer one are dropped."""
     tagged = [OUTSIDE] * len(places)
     for span in sorted(spans, key=lambda span: (span.start - span.end, span)):
         touched = [number for number, (start, end) in enumerate(places) if start < span.end and span.start < end]
@@ -59,14 +58,14 @@ def tags(places: Sequence[tuple[int, int]], spans: Iterable[Span]) -> list[str]:
     return tagged
 
 
-def widened(places: Sequence[tuple[int, int]], spans: Iterable[Span]) -> int:
-    """Return how many spans begin or end within a token."""
+def count_widened(places: Sequence[tuple[int, int]], spans: Iterable[Span]) -> int:
+    """Return the number of spans that begin or end within a token."""
     starts, ends = ({place[side] for place in places} for side in (0, 1))
     return sum(span.start not in starts or span.end not in ends for span in spans)
 
 
 def spans_of(tags: Iterable[str]) -> list[Span]:
-    """Return the spans of IOB2 tags, counted in tokens. As in seqeval's strict mode, an I without its B begins none."""
+    """Return the spans of IOB2 tags, counted in tokens. As in seqeval's strict mode, an I without a B is ignored."""
     spans: list[Span] = []
     for number, tag in enumerate(tags):
         prefix, _, label = tag.partition("-")
@@ -85,8 +84,8 @@ def file_name(kind: str, language: str, split: str, mark: str = "") -> str:
 def write_conll(folder: Path, export: "Export") -> dict[str, Any]:
     """Write a set's CoNLL files and return their manifest entry.
 
-    refused: why the files are not written; empty if they are.
-    note: how many spans begin or end within a token; empty if none do.
+    refused: reason why no files are written; empty if they are.
+    note: number of spans that begin or end within a token, as a sentence; empty if there are none.
     """
     marking = export.kind.publication.constants["marking"]
     field, tokens = marking["field"], marking["tokens"]
@@ -105,7 +104,7 @@ def write_conll(folder: Path, export: "Export") -> dict[str, Any]:
             places = tokens_in(text, row[tokens] if tokens else None)
         except ConllError as error:
             return entry | {"refused": f"CoNLL files are not written, because of the record {row['id']}: {error}"}
-        number += widened(places, spans)
+        number += count_widened(places, spans)
         tagged = [(text[start:end], tag) for (start, end), tag in zip(places, tags(places, spans), strict=True)]
         code = published_code(row["language"], languages)
         files.setdefault(file_name(export.kind.slug, code, row["split"], export.mark), []).append(tagged)
@@ -136,7 +135,7 @@ def _block(tagged: Tagged) -> str:
 
 
 def read_conll(path: Path) -> list[Tagged]:
-    """Read a file: the last column of a line is the tag. Raise ConllError if it cannot be read."""
+    """Read the tokens and tags of each record. The tag is the last column. Raise ConllError if the file is invalid."""
     try:
         blocks = path.read_text(encoding="utf-8-sig").split("\n\n")
         return [list(_lines(block)) for block in blocks if block.strip()]

@@ -6,14 +6,14 @@
     rsp_set/<language>/response_lm_cluster.txt
                                             logarithm of the share of pairs with the reply, the reply, its rank
     rsp_map/<language>/response.mapping.txt reply, reply
-    random_set/<language>/replies.txt       random replies, one per line, among which systems rank the reference
+    random_set/<language>/replies.txt       random replies, one per line; systems rank the reference among them
     pairs.jsonl, pairs.{train,valid,test}.parquet
                                             all pairs, with their texts as in the corpus
-    left_out.jsonl                          replies that are not in a pair of the set, with the reason
+    left_out.jsonl                          replies that are in no pair of the set, with the reason
     struck.tsv                              replies that were removed from the response set, with the reason
     added.tsv                               replies that were added to the response set, with their origin
 
-The pairs come directly from a corpus, so no task is needed. The folder also has a manifest and a dataset card.
+The pairs are exported directly from a corpus, without a task. The folder also has a manifest and a dataset card.
 """
 
 import json
@@ -66,7 +66,7 @@ Step = tuple[str, int]
 
 
 def steps_of(threads: Mapping[str, Any]) -> list[Step]:
-    """Return the steps that lead from a corpus's messages to its pairs.
+    """Return the steps from a corpus's messages to its pairs.
 
     threads: result of `corpora.threads.thread_import.thread_facts`.
     """
@@ -85,19 +85,21 @@ def steps_of(threads: Mapping[str, Any]) -> list[Step]:
 
 
 def filter_steps(manifest: Mapping[str, Any]) -> list[Step]:
-    """Return the steps that lead from a corpus's pairs to the pairs of an exported set.
+    """Return the steps from a corpus's pairs to the pairs of an exported set.
 
-    manifest: manifest of the set, see the docstring of the module.
+    manifest: the set's manifest, as returned by `write`.
     """
     counts = manifest["filter"]
-    above = [
+    dropped_steps = [
         (f"{scorer['name']} has a score above {scorer['threshold']:g}", scorer["dropped"])
         for scorer in counts["scorers"]
     ]
-    # Several scorers may drop the same pair, so their counts are shown as parts of one step.
-    each_alone = [(f"of these: {step}", number) for step, number in above]
+    # Several scorers may drop the same pair, so their counts are shown within one step.
+    each_alone = [(f"of these: {step}", number) for step, number in dropped_steps]
     dropped = (
-        above if len(above) < 2 else [("a scorer has a score above its threshold", counts["dropped"]), *each_alone]
+        dropped_steps
+        if len(dropped_steps) < 2
+        else [("a scorer has a score above its threshold", counts["dropped"]), *each_alone]
     )
     small = manifest["small_languages"]
     least, largest = manifest["least_pairs"], manifest["most_languages"]
@@ -113,7 +115,7 @@ def steps_table(steps: Iterable[Step]) -> Table:
 
 
 def disagreement_table(rows: Iterable[Mapping[str, Any]]) -> Table:
-    """Return the table that compares the declared languages with the detected languages.
+    """Return the table that compares declared with detected languages.
 
     rows: `corpora.threads.thread_import.Disagreement` as mappings.
     """
@@ -126,10 +128,10 @@ def disagreement_table(rows: Iterable[Mapping[str, Any]]) -> Table:
     return table("Declared languages", heads, rows)
 
 
-def called_out(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return a sentence for each doubtful declared language.
+def language_warnings(rows: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Return a warning for each declared language that has no code, or most of whose pairs are in other languages.
 
-    A declared language is doubtful if it has no code, or if most of its pairs are in a different language.
+    rows: see `disagreement_table`.
     """
     sentences = []
     for row in rows:
@@ -166,16 +168,16 @@ def pair_card(manifest: dict[str, Any]) -> dict[str, Any]:
         "steps": parts(steps_table(steps)),
         "by_language": parts(table("Languages", (*LANGUAGE, *heads), languages)),
         "declared": parts(disagreement_table(declared)) if declared else None,
-        "called_out": called_out(declared),
+        "called_out": language_warnings(declared),
         "responses": sum(row["responses"] for row in languages),
     }
 
 
 def pair_sections(corpus_name: str) -> dict[str, Any]:
-    """Return the manifest's section on the filter audit.
+    """Return the manifest's section on audits of the filter; empty if there are none.
 
-    The section has the results of each task whose units were drawn from both sides of the filter. Tasks without
-    labelled units are omitted. If no task is left, the result is empty.
+    The section has the results of each task whose units were drawn from both sides of the filter, unless none of the
+    task's units are labelled.
     """
     tasks = Task.objects.filter(draws__corpus__name=corpus_name, draws__design="filtered").distinct().order_by("pk")
     reports = {task.name: sample_audits.filter_report(task) for task in tasks}
@@ -219,8 +221,8 @@ class Pairs:
 def export_pairs(corpus_name: str, out: Path, plan: Plan, responses: Responses) -> dict[str, Any]:
     """Write a corpus's message-reply pairs and return the manifest. An earlier export in the folder is replaced.
 
-    Raise ExportError if the folder contains anything but an earlier export of the corpus's pairs. Raise CorpusError
-    if the corpus has no such pairs. In both cases, nothing is written.
+    Raise ExportError if the folder contains anything but an earlier export of the corpus's pairs, and CorpusError if
+    the corpus has no such pairs. In both cases, nothing is written.
     """
     pairs = Pairs(corpus_name, manifest_of(corpus_name), plan, responses)
     with replacing(out.resolve(), "export of pairs", corpus_name) as folder:
@@ -261,14 +263,14 @@ def write(folder: Path, pairs: Pairs) -> dict[str, Any]:
                 {name: getattr(scorer, name) for name in SCORER} for scorer in corpus.scores if scorer.of == RESPONSE
             ],
             "added": added_facts(responses.added, made.added),
-            # Lines of the files that removed or added no reply, because the response set lacked or had it anyway.
+            # Lines that had no effect, because the reply to remove was missing or the reply to add was present.
             "unseen": made.unseen,
         },
         "sections": pair_sections(pairs.corpus_name),
         "versions": VERSIONS,
         "files": {},
     }
-    # Write the digests of all files above, in the format of sha256sum.
+    # Write the digests of all files so far, in the format of sha256sum.
     paths = sorted(path for path in folder.rglob("*") if path.is_file())
     lines = [f"{digest_of(path)}  {path.relative_to(folder).as_posix()}\n" for path in paths]
     (folder / SUMS).write_text("".join(lines), encoding="utf-8")
@@ -276,7 +278,7 @@ def write(folder: Path, pairs: Pairs) -> dict[str, Any]:
 
 
 def _write_files(folder: Path, pairs: Pairs) -> tuple[list[dict[str, Any]], int, ResponseSet]:
-    """Write the files.
+    """Write the data files.
 
     Return the counts by language, the number of replies in languages with too few pairs, and the response set.
     """
@@ -292,11 +294,11 @@ def _write_files(folder: Path, pairs: Pairs) -> tuple[list[dict[str, Any]], int,
         made = response_set(store, replace(pairs.responses, judged=judged), sizes)
         if with_text:
             _write_responses(folder, made.replies, sizes)
-            _write_listed(folder / "struck.tsv", made.removed, ("language", "reply", "pairs", "reason"))
+            _write_table(folder / "struck.tsv", made.removed, ("language", "reply", "pairs", "reason"))
             for row in store.fetch("replies_drawn", pairs.responses.random):
-                with _opened(folder / RANDOM_SET / row["language"] / REPLIES, "a") as file:
+                with _open(folder / RANDOM_SET / row["language"] / REPLIES, "a") as file:
                     file.write(f"{row['reply']}\n")
-            _write_listed(folder / "added.tsv", made.added, ("language", "reply", "origin"))
+            _write_table(folder / "added.tsv", made.added, ("language", "reply", "origin"))
         small = _write_left_out(store, folder)
     staged.unlink()
     languages = [
@@ -316,7 +318,7 @@ def _write_files(folder: Path, pairs: Pairs) -> tuple[list[dict[str, Any]], int,
 
 
 def _write_pairs(store: Store, folder: Path, with_text: bool) -> Counter[str]:
-    """Write the pairs, and return the number of words in the messages and replies of each language."""
+    """Write the pairs. Return the number of words in the messages and replies of each language."""
     tokens = Counter[str]()
     schema = pa.schema([*_IDS, *(_TEXTS if with_text else ()), *_SCORES])
     paths = {split: folder / f"pairs.{split}.parquet" for split in SPLITS}
@@ -336,7 +338,7 @@ def _write_pairs(store: Store, folder: Path, with_text: bool) -> Counter[str]:
                     scores = {score["scorer"]: score["score"] for score in row["scores"]}
                     jsonl.write(json.dumps(row | {"scores": scores}, ensure_ascii=False) + "\n")
                 for part in ((split, GMR_VALID) if split == VALID else (split,)) if with_text else ():
-                    with _opened(folder / part / language / LINES, "a") as file:
+                    with _open(folder / part / language / LINES, "a") as file:
                         for row in pairs:
                             cells = cell(row["message"]), cell(row["reply"]), language, f"{row['certainty']:.4f}"
                             file.write("\t".join(cells) + "\n")
@@ -351,25 +353,29 @@ def _row(row: dict[str, Any], with_text: bool) -> dict[str, Any]:
     return {column.name: row[column.name] for column in columns} | {"certainty": row["certainty"], "scores": scores}
 
 
-def _opened(path: Path, mode: str = "w") -> Any:
+def _open(path: Path, mode: str = "w") -> Any:
     path.parent.mkdir(parents=True, exist_ok=True)
     return path.open(mode, encoding="utf-8", newline="\n")
 
 
 def _write_responses(folder: Path, responses: Mapping[str, Mapping[str, int]], sizes: Mapping[str, int]) -> None:
-    """Write the response set. An added reply that occurs in no pair counts as one pair."""
+    """Write the response set.
+
+    responses: number of pairs of each reply, by language; an added reply without pairs counts as one pair.
+    sizes: number of pairs by language.
+    """
     for language, replies in responses.items():
         with (
-            _opened(folder / "rsp_set" / language / RESPONSES) as file,
-            _opened(folder / "rsp_map" / language / MAPPING) as mapping,
+            _open(folder / "rsp_set" / language / RESPONSES) as file,
+            _open(folder / "rsp_map" / language / MAPPING) as mapping,
         ):
             for rank, (reply, pairs) in enumerate(replies.items(), 1):
                 file.write(f"{math.log(max(pairs, 1) / sizes[language]):.6f}\t{reply}\t{rank}\n")
                 mapping.write(f"{reply}\t{reply}\n")
 
 
-def _write_listed(file: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> None:
-    """Write rows in tab-separated columns. Without rows, write no file."""
+def _write_table(file: Path, rows: Iterable[Mapping[str, Any]], columns: Sequence[str]) -> None:
+    """Write rows as tab-separated columns. Without rows, write no file."""
     if lines := ["\t".join(str(row[column]) for column in columns) + "\n" for row in rows]:
         file.write_text("".join(lines), encoding="utf-8", newline="\n")
 
@@ -377,7 +383,7 @@ def _write_listed(file: Path, rows: Iterable[Mapping[str, Any]], columns: Sequen
 def _write_left_out(store: Store, folder: Path) -> int:
     """Write the replies that are in no pair of the set. Return how many of them are in languages with too few pairs."""
     small = 0
-    with _opened(folder / "left_out.jsonl") as file:
+    with _open(folder / "left_out.jsonl") as file:
         for batch in store.query("left_out_before"):
             for row in batch.to_pylist():
                 small += row["reason"] == SMALL

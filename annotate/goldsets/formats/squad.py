@@ -1,10 +1,10 @@
-"""The published format of answers to questions: the JSON of SQuAD, with the names of MLQA's files.
+"""The published format for extractive question answering: JSON as in SQuAD, with file names as in MLQA.
 
     <KIND>/<split>-context-<language>-question-<language>.json      MLQA/test-context-de-question-de.json
 
-Each file has `data`, a list of entries with `title` and `paragraphs`. A paragraph has its text as `context`, and `qas`
-with `id`, `question` and `answers` (`text`, and `answer_start` in Unicode code points, as Python counts). If questions
-of the set have no answer, all have `is_impossible`, as in SQuAD 2.0.
+Each file has `data`, a list of entries with `title` and `paragraphs`. A paragraph has its text as `context`, and a list
+`qas` of questions with `id`, `question` and `answers` (`text` and `answer_start`, counted in Unicode code points). If
+the set has questions without an answer, each question has `is_impossible`, as in SQuAD 2.0.
 """
 
 import json
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
 
 SQUAD = "SQuAD"
 ABOUT = (
-    "JSON files as those of SQuAD and MLQA: `data` has entries with `paragraphs`, each with `context` and `qas`, and "
-    "these have `id`, `question` and `answers`. `answer_start` counts code points, as Python does."
+    "JSON files as in SQuAD and MLQA: `data` has entries with `paragraphs`, each with `context` and `qas`, and each of "
+    "these has `id`, `question` and `answers`. `answer_start` counts Unicode code points."
 )
 
 
@@ -33,7 +33,7 @@ def file_name(kind: str, language: str, split: str, mark: str = "") -> str:
 def write_squad(folder: Path, export: "Export") -> dict[str, Any]:
     """Write a set's JSON files and return their manifest entry.
 
-    refused: why the files are not written; empty if they are.
+    refused: reason why no files are written; empty if they are.
     """
     entry: dict[str, Any] = {"format": SQUAD, "files": {}, "refused": "", "about": ABOUT}
     if not export.with_text:
@@ -46,26 +46,27 @@ def write_squad(folder: Path, export: "Export") -> dict[str, Any]:
         code = published_code(row["language"], languages)
         files.setdefault(file_name(export.kind.slug, code, row["split"], export.mark), []).append(row)
     settings = export.kind.publication.formats["squad"]
-    says_impossible = any(row["label"] == NOTHING for row in rows)
+    has_impossible = any(row["label"] == NOTHING for row in rows)
     for name, items in files.items():
         (folder / name).parent.mkdir(exist_ok=True)
-        data = json.dumps({"version": "1.1", "data": _data(items, says_impossible=says_impossible, **settings)})
+        data = json.dumps({"version": "1.1", "data": _data(items, has_impossible=has_impossible, **settings)})
         (folder / name).write_text(data + "\n", encoding="utf-8", newline="\n")
     return entry | {"files": {name: len(files[name]) for name in sorted(files)}}
 
 
 def _data(
-    rows: Iterable[Mapping[str, Any]], *, context: str, question: str, says_impossible: bool
+    rows: Iterable[Mapping[str, Any]], *, context: str, question: str, has_impossible: bool
 ) -> list[dict[str, Any]]:
     """Return an entry for each text, with all questions about it.
 
-    context, question: fields with the text and the question
+    context, question: names of the fields with the text and the question
+    has_impossible: whether to state for each question if it has no answer
     """
     by_text: dict[str, list[dict[str, Any]]] = {}
     for row in rows:
         text = row[context]
         answers = [{"text": text[start:end], "answer_start": start} for start, end, _ in spans_in(row["label"])]
-        impossible = {"is_impossible": not answers} if says_impossible else {}
+        impossible = {"is_impossible": not answers} if has_impossible else {}
         by_text.setdefault(text, []).append(
             {"id": row["id"], "question": row[question], "answers": answers, **impossible}
         )

@@ -1,8 +1,8 @@
 """The published format of XGLUE (Liang et al. 2020; Data_Format.txt in its repository): writer and reader.
 
-TASKS describes the files of each task, so a further task needs no further code. Tabs separate cells, newlines separate
-rows, and nothing is quoted. Any character that a reader could take for a separator is replaced with a space. The label
-is the last cell. The labels of a test file, however, are in a separate file.
+TASKS describes the files of each task, so adding a task needs no other code. Tabs separate cells, newlines separate
+rows, and nothing is quoted. Characters that readers could mistake for separators are replaced with spaces. The label is
+the last cell of a row, except in test files, whose labels are in a separate file.
 """
 
 import csv
@@ -23,34 +23,30 @@ if TYPE_CHECKING:
 XGLUE = "XGLUE"
 LABEL = "label"
 LAYOUTS = PUBLISHED["xglue"]
-# The tab, and the characters at which str.splitlines() and line readers break.
+# Tabs, and the characters at which str.splitlines() and line readers split.
 _LINE_BREAKS = re.compile("\r\n|[\t\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")
 _BOM = "\ufeff"
-# The maximum length of a cell in Python's csv module, which the published readers use.
+# The default field size limit of Python's csv module, which the published readers use.
 LONGEST_CELL = 131_072
 
 
 class XglueError(Exception):
-    """The error for XGLUE files that cannot be written, or for a file that is not in XGLUE's format.
-
-    The message states the reason in one sentence.
-    """
+    """Raised if XGLUE files cannot be written or read. The message states the reason in one sentence."""
 
 
 @dataclass(frozen=True)
 class XglueTask:
     """A task of XGLUE.
 
-    name: name of the task in the names of its files.
+    name: the task's name in file names.
     inputs: fields of a line.
-    target: what a text to generate is written from, to a separate file, line by line: a field or LABEL; empty if there
-        is no such file.
+    target: for text generation, the field with the text to generate (or LABEL), which is written to a separate file;
+        empty for other tasks.
     only: label of the rows to include; empty for all rows.
-    together: field by which rows are grouped, so that rows with the same value are on consecutive lines; empty if rows
-        are not grouped.
-    paths: path of the file of each split, with the place of the language.
-    head: names of the columns, in the first line of each file whose name ends with .tsv.
-    numbered: whether the first cell of a line is the id of the row.
+    together: field to group rows by, so that rows with the same value are on consecutive lines; empty for no grouping.
+    paths: path of each split's file, with {} for the language; by default, XGLUE's usual names.
+    head: names of the columns, which are the first line of each .tsv file.
+    numbered: whether the first cell of a line is the row's id.
     """
 
     name: str
@@ -65,14 +61,16 @@ class XglueTask:
     def path(self, language: str, split: str, *, part: str = "", mark: str = "", labels: bool = False) -> str:
         """Return the path of a file, such as xglue.qadsm.en.train, xglue.qg.en.src.train or xglue.wpr.de.test.labels.
 
+        part: suffix for the input or target file of text generation, .src or .tgt.
         mark: suffix for the files of an unfinished set.
+        labels: whether the file contains the labels of a test file.
         """
         path = self.paths.get(split, f"xglue.{self.name}.{{}}{part}.{split}")
         return f"{path.format(language + mark)}{'.labels' if labels else ''}"
 
 
-# Each published layout with its tasks. The first one names it. Question generation (qg) uses the questions that people
-# write for a passage, or those whose passage answers them, as confirmed by people.
+# Layout -> its tasks. The layout is named after the first task. Question generation (qg) uses questions that annotators
+# wrote for a passage, or questions that the passage answers according to annotators.
 TASKS: Mapping[str, Sequence[XglueTask]] = {
     task.name: (task, *derived)
     for task, *derived in (
@@ -104,7 +102,7 @@ TASKS: Mapping[str, Sequence[XglueTask]] = {
         ],
     )
 }
-# A mapping from the name in the files to the task, for readers.
+# Name in the files -> task, for readers.
 FORMS = {task.name: task for tasks in TASKS.values() for task in tasks}
 
 
@@ -114,14 +112,14 @@ def names_of(published: str) -> list[str]:
 
 
 def cell(value: str) -> str:
-    """Return a value as it is written in a cell. Tabs and line breaks are replaced with spaces."""
+    """Return the content of a cell for a value. Tabs and line breaks are replaced with spaces."""
     return _LINE_BREAKS.sub(" ", value)
 
 
 def write_xglue(folder: Path, export: "Export") -> dict[str, Any]:
     """Write a set's XGLUE files and return their manifest entry.
 
-    If the files cannot be written, `refused` in the entry is a sentence that states the reason.
+    refused: reason why no files are written, as a sentence; empty if they are.
     """
     name = export.kind.publication.formats["xglue"]
     entry = {"format": XGLUE, "tasks": names_of(name), "files": {}, "refused": ""}
@@ -136,22 +134,21 @@ def write_xglue(folder: Path, export: "Export") -> dict[str, Any]:
 
 
 def write_files(folder: Path, published: str, rows: Iterable[Mapping[str, str]], *, mark: str = "") -> dict[str, int]:
-    """Write the files of a layout's tasks. A split without rows has no file.
+    """Write the files of a layout's tasks, and return the number of rows in each. A split without rows has no file.
 
-    published: one of TASKS.
+    published: name of the layout, a key of TASKS.
     rows: rows with language, split, label and the task's fields; also with the id if the task numbers its rows.
     mark: suffix for the files of an unfinished set.
 
-    Return a mapping from file to number of rows. If a cell is too long for the published readers, raise XglueError
-    before anything is written.
+    Raise XglueError before anything is written if a cell is too long for the published readers.
     """
     files: dict[str, list[list[str]]] = {}
     heads: dict[str, Sequence[str]] = {}
-    listed = list(rows)
-    languages = {row["language"] for row in listed}
+    all_rows = list(rows)
+    languages = {row["language"] for row in all_rows}
     codes = {language: published_code(language, languages) for language in languages}
     for task in TASKS[published]:
-        for file, head, cells in _cells(task, in_stretches(task, listed), codes, mark):
+        for file, head, cells in _cells(task, group_rows(task, all_rows), codes, mark):
             files.setdefault(file, []).append(cells)
             heads[file] = head if file.endswith(".tsv") else ()
     for file, lines in files.items():
@@ -167,8 +164,8 @@ def write_files(folder: Path, published: str, rows: Iterable[Mapping[str, str]],
 
 
 def _write(path: Path, lines: Sequence[Sequence[str]]) -> None:
-    # Readers drop a U+FEFF at the start of a file as a byte order mark. If the first cell starts with U+FEFF, write a
-    # second one before it.
+    # Readers drop U+FEFF at the start of a file as a byte order mark. If the first cell starts with U+FEFF, write
+    # another one before it.
     start = _BOM if lines[0][0].startswith(_BOM) else ""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("w", encoding="utf-8", newline="\n") as out:
@@ -176,18 +173,18 @@ def _write(path: Path, lines: Sequence[Sequence[str]]) -> None:
         out.writelines("\t".join(cells) + "\n" for cells in lines)
 
 
-def in_stretches(task: XglueTask, rows: list[Mapping[str, str]]) -> list[Mapping[str, str]]:
-    """Return the rows that the task includes, in order.
+def group_rows(task: XglueTask, rows: list[Mapping[str, str]]) -> list[Mapping[str, str]]:
+    """Return the rows that the task includes.
 
-    If the task groups rows, each row follows the earlier rows of its group.
+    If the task groups rows, the groups are in the order of their first rows. Otherwise, the order is unchanged.
     """
     included = [row for row in rows if not task.only or row[LABEL] == task.only]
     if not task.together:
         return included
-    stretches: dict[str, list[Mapping[str, str]]] = {}
+    groups: dict[str, list[Mapping[str, str]]] = {}
     for row in included:
-        stretches.setdefault(cell(row[task.together]), []).append(row)
-    return [row for stretch in stretches.values() for row in stretch]
+        groups.setdefault(cell(row[task.together]), []).append(row)
+    return [row for group in groups.values() for row in group]
 
 
 def _cells(
@@ -195,7 +192,7 @@ def _cells(
 ) -> Iterator[tuple[str, Sequence[str], list[str]]]:
     """Yield the file, the names of its columns and the cells of each line.
 
-    codes: mapping from language to its code in file names.
+    codes: code in file names by language.
     """
     for row in rows:
         place = codes[row["language"]], row["split"]
@@ -211,12 +208,11 @@ def _cells(
 
 
 def read_xglue(path: Path, columns: int) -> list[list[str]]:
-    """Read a file as the published readers do: as UTF-8, separated by tabs, without quoting.
+    """Read a file as the published readers do: as UTF-8 without quoting, after an optional byte order mark.
 
     columns: number of cells that each row must have.
 
-    A byte order mark at the start is skipped. Raise XglueError if the file cannot be read, if it is not UTF-8, or if a
-    row has a different number of cells.
+    Raise XglueError if the file cannot be read, if it is not UTF-8, or if a row has a different number of cells.
     """
     rows = []
     try:

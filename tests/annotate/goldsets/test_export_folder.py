@@ -172,7 +172,7 @@ def test_an_export_cannot_write(make_task):
     from django.db import InternalError
 
     task = make_task([AGREED])
-    with pytest.raises(InternalError, match="read-only"), exporter.one_moment():
+    with pytest.raises(InternalError, match="read-only"), exporter.snapshot():
         Task.objects.filter(pk=task.pk).update(title="x")
 
 

@@ -214,10 +214,10 @@ def test_no_responsible_ai_field_is_missing_and_the_paragraph_for_a_paper_has_th
         assert f"[To be written by the authors: {question}.]" in (folder / "DATA_STATEMENT.md").read_text("utf-8")
     people = json.loads((folder / "manifest.json").read_text(encoding="utf-8"))["people"]
     paper = (folder / "METHODS.tex").read_text(encoding="utf-8")
-    assert f"{people['annotators']} annotator gave {people['answers']} answers that count." in paper
+    assert f"{people['annotators']} annotator gave {people['answers']} valid answers." in paper
     assert r"good & 1 \\" in paper
-    assert "was asked of one person about each record that people read." in paper
-    assert "1 annotator answered in another tool" in paper
+    assert "Each manually annotated record was shown to one annotator with the question" in paper
+    assert "The answers of 1 annotator were imported from another tool" in paper
     assert "{%" not in paper
 
 

@@ -52,7 +52,7 @@ def test_lists_belong_to_their_row_even_if_two_rows_have_the_same_key(keys, word
     assert lists.count(marks).tolist() == [sum(mark for _, mark in has) for has in pairs]
     assert lists.first("word", marks).to_pylist() == [next((word for word, mark in has if mark), None) for has in pairs]
     assert lists.last("word").to_pylist() == [has[-1][0] if has else None for has in pairs]
-    assert list(lists.marked(marks).tuples("word")) == [[(word,) for word, mark in has if mark] for has in pairs]
+    assert list(lists.filter(marks).tuples("word")) == [[(word,) for word, mark in has if mark] for has in pairs]
 
 
 # --- lines

@@ -19,7 +19,7 @@ from annotate.evaluation.measurement import evaluate
 from annotate.evaluation.predicted_spans import word_scores
 from annotate.evaluation.subjects import EvaluationError
 from annotate.goldsets.exporter import export
-from annotate.goldsets.formats.conll import ConllError, read_conll, spans_of, tags, tokens_in, widened
+from annotate.goldsets.formats.conll import ConllError, count_widened, read_conll, spans_of, tags, tokens_in
 from annotate.kinds import Answer
 from annotate.kinds.forms.spans import NOTHING, Span, spans_in
 from annotate.models import Job, Task, Unit
@@ -106,7 +106,7 @@ def test_the_set_and_its_conll_files_are_read_by_datasets(labelled, tmp_path):
 def test_overlapping_and_partial_marks_become_whole_tokens_of_the_longest_span():
     text = "New Yorkers firm"
     assert tags(tokens_in(text), spans_in("0:8:LOC 4:8:MISC 12:16:ORG")) == ["B-LOC", "I-LOC", "B-ORG"]
-    assert widened(tokens_in(text), spans_in("0:8:LOC 4:8:MISC 12:16:ORG")) == 2
+    assert count_widened(tokens_in(text), spans_in("0:8:LOC 4:8:MISC 12:16:ORG")) == 2
     assert spans_of(["B-LOC", "I-LOC", "B-LOC", "I-ORG", "O", "I-PER"]) == [Span(0, 2, "LOC"), Span(2, 3, "LOC")]
     text = TEXTS["ja"][0]
     places = tokens_in(text, "田中 さん は 東京 から 大阪")
@@ -132,7 +132,7 @@ def test_tokens_are_words_and_single_characters(text, tokens):
 @pytest.mark.parametrize("language", TEXTS)
 def test_no_name_in_six_scripts_is_widened_unless_it_is_a_part_of_a_word(language):
     text = TEXTS[language][0]
-    assert widened(tokens_in(text), marks_of(language)) == 0
+    assert count_widened(tokens_in(text), marks_of(language)) == 0
 
 
 def test_spans_within_tokens_are_counted_by_the_command_and_on_the_card(person, spans_task, tmp_path, capsys):
