@@ -62,7 +62,7 @@ def choose_audits(task: Task, first: int) -> list[int]:
     """
     added = task.units.exclude(agreed_label="").filter(position__gte=first)
     counts = additional_units(audit_counts(task), task.audit_share, task.audit_least)
-    return commitments.drawn_units(task, AUDIT, added, task.kind.statistics.audit_strata, counts)
+    return commitments.draw_units(task, AUDIT, added, task.kind.statistics.audit_strata, counts)
 
 
 def choose_rechecks(task: Task, units: Collection[Unit]) -> None:
@@ -88,7 +88,9 @@ def choose_more(task: Task, number: int, languages: Collection[str] = ()) -> dic
     label_audits = audits(task, posts)
     shares = neyman_allocation(number, {label: (len(keys), label_audits[label]) for label, keys in posts.items()})
     return {
-        label: [posts[label][key] for key in commitments.drawn(task, AUDIT, _values(label, paths), posts[label], share)]
+        label: [
+            posts[label][key] for key in commitments.draw_ids(task, AUDIT, _values(label, paths), posts[label], share)
+        ]
         for label, share in shares.items()
     }
 

@@ -78,7 +78,7 @@ def choose_more(task: Task, number: int, queues: Collection[str] = ()) -> dict[s
         by_key = units[queue]
         order = hash_order.draw_sample(by_key, len(by_key), lots=task.lots, purpose=CHECK)
         until = [index for index, key in enumerate(order, 1) if by_key[key][1]][wanted - 1]
-        chosen[queue] = [by_key[key][0] for key in commitments.drawn(task, CHECK, [queue], by_key, until)]
+        chosen[queue] = [by_key[key][0] for key in commitments.draw_ids(task, CHECK, [queue], by_key, until)]
     return chosen
 
 
@@ -164,7 +164,7 @@ class Checks(QualityControl):
             sizes = added.order_by().values_list("language").annotate(Count("pk"))
             counts = _further(task, check_counts(task, before=first), dict(sizes))
             strata: dict[tuple[str, ...], int] = {(queue,): count for queue, count in counts.items()}
-            chosen = commitments.drawn_units(task, CHECK, added, ["language"], strata)
+            chosen = commitments.draw_units(task, CHECK, added, ["language"], strata)
             Unit.objects.filter(pk__in=listed(chosen)).update(recheck=True)
         return 0
 
@@ -177,7 +177,7 @@ class Checks(QualityControl):
                 added.setdefault(unit.visited[0], {})[unit.item.key] = unit
         counts = _further(task, check_counts(task), {queue: len(units_by_key) for queue, units_by_key in added.items()})
         for queue, units_by_key in added.items():
-            for key in commitments.drawn(task, CHECK, [queue], units_by_key, counts[queue]):
+            for key in commitments.draw_ids(task, CHECK, [queue], units_by_key, counts[queue]):
                 units_by_key[key].recheck = True
 
     def decided(self, unit: Unit, answers: Sequence[str], label: str | None) -> tuple[str, str, str] | None:

@@ -24,7 +24,7 @@ from annotate.kinds.designs import DESIGNS
 from annotate.kinds.interface_language import answer_about, negative
 from annotate.kinds.language_questions import UNLISTED
 from annotate.models import Judgment, LanguageRoute, Task, Unit
-from annotate.quality.commitments import keep
+from annotate.quality.commitments import record_draw
 from annotate.reports.numbers import NOT_MEASURED, count, estimate
 from annotate.reports.plots import forest
 from annotate.reports.tables import LANGUAGE, NUMBER, Column, Table, many, numbered, table
@@ -105,7 +105,7 @@ def decoys(
     if not count:
         return [], 0
     drawn_keys = committed_draws.decoys(task.lots, language, eligible, count)
-    keep(task, DECOY, [language], {"count": count}, list(eligible), drawn_keys)
+    record_draw(task, DECOY, [language], {"count": count}, list(eligible), drawn_keys)
     return [eligible[key] for key in drawn_keys], count
 
 
@@ -132,7 +132,9 @@ def mixed(task: Task, drawn: list[Item], hidden: list[Item], language: str) -> l
     insertion_points = {
         item.key: committed_draws.decoy_position(task.lots, language, item.key, len(drawn)) for item in hidden
     }
-    keep(task, DECOY_PLACE, [language], {"among": len(drawn)}, list(insertion_points), list(insertion_points.values()))
+    record_draw(
+        task, DECOY_PLACE, [language], {"among": len(drawn)}, list(insertion_points), list(insertion_points.values())
+    )
     ranks = {item.key: index + 0.5 for index, item in enumerate(drawn)} | insertion_points
     return sorted([*drawn, *hidden], key=lambda item: (ranks[item.key], item.key))
 

@@ -31,7 +31,7 @@ from annotate.kinds import Answer
 from annotate.kinds.control import QualityControl, register
 from annotate.kinds.interface_language import label_name, translated
 from annotate.models import Annotator, GoldAnswer, Guidelines, Qualification, Task, Trial, TrialAnswer, Unit
-from annotate.quality.commitments import keep
+from annotate.quality.commitments import record_draw
 from annotate.quality.guideline_versions import current, in_language, newest_of
 from annotate.work.permit import Permit
 
@@ -226,7 +226,7 @@ def _draw(trial: Trial, pool: QuerySet[GoldAnswer]) -> list[GoldAnswer]:
     times_by_key = {key: times_asked[gold.pk] for key, gold in by_key.items()}
     draw_key = (person.pseudonym, language, f"{trial.guidelines.major}.{trial.number}")
     keys = committed_draws.test_questions(task.lots, draw_key, times_by_key, task.test_items)
-    keep(task, committed_draws.TEST, draw_key, {"count": task.test_items}, list(times_by_key.items()), keys)
+    record_draw(task, committed_draws.TEST, draw_key, {"count": task.test_items}, list(times_by_key.items()), keys)
     return [by_key[key] for key in keys]
 
 

@@ -1,7 +1,7 @@
 """The template context for an exported set's dataset card.
 
-All figures come from the manifest. Each kind of question names its own card template. A section of the card is built
-only if the manifest has that section.
+All figures come from the manifest. Each kind of question has its own card template. A section of the card is built only
+if the manifest has that section.
 """
 
 import hashlib
@@ -26,7 +26,7 @@ from corpora.core.languages import UND
 from corpora.core.values import licence_key
 from corpora.core.voters import DEFAULT, VOTERS, in_words
 
-# Hugging Face's identifiers for licences. Most of them are the licence's name in lower case.
+# Hugging Face's identifiers for licences. Most are the licence's SPDX identifier in lower case.
 _SAME = """APACHE-2.0 MIT CC0-1.0 CC-BY-4.0 CC-BY-3.0 CC-BY-2.0 CC-BY-SA-4.0 CC-BY-SA-3.0 CC-BY-NC-4.0 CC-BY-NC-SA-4.0
     ODC-BY ODBL PDDL"""
 CARD_LICENCES = {name: name.lower() for name in _SAME.split()} | {
@@ -55,9 +55,9 @@ def head_of(title: str, licence: str, codes: Iterable[str], rows: int, digests: 
     rows: number of rows in the set.
     digests: digests of the files with the rows.
 
-    The version is derived from the digests, because `datasets.load_dataset` identifies a cached set only by its folder
-    name and version. If all sets had the same version, it could return the cached rows of a different set from a folder
-    with the same name.
+    The version is derived from the digests, because `datasets.load_dataset` identifies a cached set only by folder name
+    and version. If all sets had the same version, it could return cached rows of another set in a folder with the same
+    name.
     """
     return {
         "licence": CARD_LICENCES.get(licence_key(licence)),
@@ -71,18 +71,18 @@ def head_of(title: str, licence: str, codes: Iterable[str], rows: int, digests: 
 def card_of(export: Export, manifest: dict[str, Any], names: Mapping[str, Any]) -> Context:
     """Return the context for the dataset card of an export.
 
-    names: mapping from purpose to file name, as built in `exporter.py`.
+    names: file names by purpose, as built in `exporter.py`.
     """
     kind, task, counts = export.kind, manifest["task"], manifest["counts"]
-    # A split without rows cannot be loaded, so the card omits it.
+    # A split without rows can't be loaded, so the card omits it.
     splits = {KNOWN_AS.get(part, part): file for part, file in names["parquet"].items() if file in manifest["files"]}
-    # Use the declared languages. If the labels are languages, use the languages asked about instead. If no draw asks
-    # about a language, use the labels themselves.
+    # If the labels are languages, list the languages that the draws ask about, or the labels if they ask about none.
+    # Otherwise, list the declared languages.
     languages = task["languages"]
     if kind.labels_are_languages:
         draw_languages = [draw["language"] for draw in manifest["draws"] if draw["language"]]
         languages = draw_languages or [label for label in counts["by_label"] if label != UND]
-    # List the detectors in the order of registration, because the database may return them in a different order.
+    # List the detectors in the order of registration. Their order in the database may differ.
     voted = {name for panel in manifest["detectors"] for name in panel} or {*DEFAULT.voters}
     voters = {name: VOTERS[name].title for name in VOTERS if name in voted}
     voters |= {name: name for name in sorted(voted.difference(VOTERS))}
@@ -94,7 +94,7 @@ def card_of(export: Export, manifest: dict[str, Any], names: Mapping[str, Any]) 
         "design": export.design,
         "voters": {"number": in_words(len(voters)), "titles": ", ".join(voters.values())},
         "draw": manifest["draws"][0],
-        # Kinds whose answers are imported have no random draws to disclose.
+        # Tasks with imported answers have no random draws to disclose.
         "lots": manifest["lots"] if kind.answered_here else {},
         **{"noun": f"{kind.noun}s", "one": kind.noun, "category": kind.publication.category},
         "needed": needed(task["redundancy"]),
@@ -108,11 +108,11 @@ def card_of(export: Export, manifest: dict[str, Any], names: Mapping[str, Any]) 
     for name, section_context in SECTIONS.items():
         if manifest.get(name):
             context |= section_context(manifest[name], kind, manifest)
-    return context | _panels(export, manifest) | _beginning(context)
+    return context | _panels(export, manifest) | _summary(context)
 
 
-def _beginning(context: Context) -> Context:
-    """Return the first sentence and plot of the card. They show how many labels there are, their sources and values."""
+def _summary(context: Context) -> Context:
+    """Return the card's first sentence, on the number of labels and their sources, and a plot of the labels."""
     counts, noun = context["manifest"]["counts"], context["one"]
     sources = [f"{context['by_people']:,} from people" * bool(context["by_people"])]
     who = "voters" if context["manifest"]["task"].get("voters") else "detectors"
@@ -132,8 +132,8 @@ def _beginning(context: Context) -> Context:
 def _panels(export: Export, manifest: dict[str, Any]) -> Context:
     """Return the panels of the quality controls.
 
-    If the kind's card template has text about a control, the control's panel is stored under its manifest key. All
-    other panels are listed under `panels`.
+    If the kind's card template has text about a control, the control's panel has its manifest key. All other panels are
+    listed under `panels`.
     """
     context: Context = {"panels": []}
     for control in export.kind.hooks["panel"]:
@@ -153,15 +153,15 @@ def _counts(kind: Kind, manifest: dict[str, Any]) -> Context:
     by_label, agreed_by, reused = counts["by_label"], counts.get("agreed_by", {}), counts.get("reused", {})
     by_machine = agreed_by.get(DETECTORS, 0)
     first, *others = (draw["parameters"] for draw in draws)
-    # Show only the parameters that all draws share. A time window is shown as its start and end. The time of day is
-    # omitted if it is midnight.
+    # Show only parameters that are the same in all draws. Show a time window as its start and end, without the time of
+    # day if it is midnight.
     shared = {key: value for key, value in first.items() if all(other.get(key) == value for other in others)}
     return {
         "total": counts[f"{kind.noun}s"],
         "by_machine": by_machine,
         "by_people": counts["labelled"] - by_machine,
         "agreed_by_people": sum(agreed_by.values()) - by_machine,
-        # Every possible label with its name, its meaning and the number of rows that have it.
+        # Each possible label with its name, meaning and number of rows.
         "labels": [
             (label, answer.name() if answer else "", answer.meaning if answer else "", by_label.get(label, 0))
             for label in manifest["task"]["labels"]
@@ -183,7 +183,7 @@ def _counts(kind: Kind, manifest: dict[str, Any]) -> Context:
 
 # --- Sections of the manifest
 
-# How a card names the agreement statistics.
+# Agreement statistic -> its name on a card.
 AGREEMENT = {
     "observed": "observed agreement",
     "masi": "alpha (MASI)",
@@ -201,8 +201,7 @@ def _agreement(section: Section, kind: Kind, manifest: dict[str, Any]) -> Contex
         "agreed": parts(agreement_table(section, {"units_of_two": f"{kind.noun}s"} | AGREEMENT)),
         "agreed_by_label": parts(labels) if labels else None,
         "agreement_doubts": doubts(section),
-        # With early stopping, the agreement statistics count only this many answers per unit. None means that they
-        # count all answers.
+        # With early stopping, agreement is measured only on this many answers per unit. None: on all answers.
         "asked_first": at_first(task["redundancy"], stop_early=True) if task.get("stop_early") else None,
     }
 
@@ -237,14 +236,14 @@ def _splits(section: Section, kind: Kind, manifest: dict[str, Any]) -> Context:
     return {"splits": rows, "apart": kind.records.apart}
 
 
-# A mapping from a section of the manifest to the function that returns its part of the context.
+# Section of the manifest -> function that returns its part of the context.
 SECTIONS: Mapping[str, Callable[[Section, Kind, dict[str, Any]], Context]] = {
     "audit": lambda section, kind, manifest: {
         "contested": [row["language"] for row in section["languages"] if row["contested"]],
     },
     "splits": _splits,
     "sets": _sets,
-    # Each system is shown with its files, its number of lines, and the number of records to which it has no reply.
+    # Each system with its files, its number of lines, and the number of records without a reply.
     "systems": lambda section, kind, manifest: {
         "systems": [
             (name, ", ".join(system["files"]), system["lines"], system["lacking"])

@@ -18,7 +18,7 @@ from annotate.goldsets import form_extras
 from annotate.goldsets.export import Source
 from annotate.goldsets.unit_rows import or_none
 from annotate.models import Task
-from annotate.quality.answer_models import pairs_that_agree, second_opinions, vote_shares
+from annotate.quality.answer_models import agreement_shares, label_posteriors, vote_shares
 from corpora.core.arrow import pc
 from corpora.database.bulk_rows import map_rows
 from corpora.engines import votes_in
@@ -175,7 +175,7 @@ def _dawid_skene(rows: Source) -> pa.Array:
     The label is None if several are equally likely, or if the model has no posterior for the row.
     """
     fit = rows.export.answers
-    posterior = second_opinions(fit, rows.judged["pk"].to_pylist())
+    posterior = label_posteriors(fit, rows.judged["pk"].to_pylist())
     are_best = posterior >= posterior.max(axis=1, keepdims=True, initial=2 * SLACK) - SLACK
     likeliest = pa.array(are_best @ np.arange(len(fit.labels)), mask=are_best.sum(axis=1) != 1)
     return pa.array(fit.labels, _TEXT).take(likeliest)
@@ -183,7 +183,7 @@ def _dawid_skene(rows: Source) -> pa.Array:
 
 def _posterior(rows: Source) -> pa.Array:
     """Return each row's largest posterior; None if the model has no posterior for the row."""
-    best = second_opinions(rows.export.answers, rows.judged["pk"].to_pylist()).max(axis=1, initial=0)
+    best = label_posteriors(rows.export.answers, rows.judged["pk"].to_pylist()).max(axis=1, initial=0)
     return pa.array(_rounded(best), mask=best == 0)
 
 
@@ -202,7 +202,7 @@ def _soft_labels(rows: Source) -> pa.Array:
     A label is omitted if it has no votes and a posterior of zero.
     """
     fit, units = rows.export.answers, rows.judged["pk"].to_pylist()
-    tables = [_rounded(table) for table in (vote_shares(fit, units), second_opinions(fit, units))]
+    tables = [_rounded(table) for table in (vote_shares(fit, units), label_posteriors(fit, units))]
     unit, label = np.nonzero(np.maximum(*tables))
     values = [pa.array(fit.labels, _TEXT).take(pa.array(label)), *(pa.array(table[unit, label]) for table in tables)]
     ends = pa.array(np.searchsorted(unit, np.arange(len(units) + 1)), pa.int32())
@@ -210,7 +210,7 @@ def _soft_labels(rows: Source) -> pa.Array:
 
 
 def _agreement(rows: Source) -> pa.Array:
-    shares = pairs_that_agree(rows.export.answers, rows.judged["pk"].to_pylist())
+    shares = agreement_shares(rows.export.answers, rows.judged["pk"].to_pylist())
     return pa.array(_rounded(shares), mask=np.isnan(shares))
 
 

@@ -438,9 +438,9 @@ class Export:
         return contested_strata(self.task)
 
     @cached_property
-    def answers(self) -> answer_models.Fitted:
+    def answers(self) -> answer_models.FittedAnswers:
         """The valid answers and the model fitted to them, without excluded units."""
-        return answer_models.fitted(self.task, without=self.excluded)
+        return answer_models.fit_answers(self.task, without=self.excluded)
 
     @cached_property
     def suggested(self) -> Mapping[int, list[str]]:

@@ -1,4 +1,4 @@
-"""Columns, statistics and tables for sets of documents with several concepts, comparisons of systems, and spans."""
+"""Columns, statistics and tables for sets of documents with several concepts, of system comparisons, and of spans."""
 
 import json
 from collections import Counter
@@ -37,20 +37,20 @@ DECLARED, PEOPLE, ADJUDICATOR = "declared", "people", "adjudicator"
 
 
 def concepts(rows: Source) -> pa.Array:
-    """Return the concepts of each row. Declared concepts that nobody reviewed keep their declared order."""
+    """Return each row's concepts. Declared concepts that no annotator reviewed keep their declared order."""
     facets, judged = rows.export.kind.form.facets, rows.judged
 
     def in_order(label: str, stage: str, declared: str) -> Sequence[str]:
         as_declared = json.loads(declared)
-        is_unread = stage == stages.AGREED and set(as_declared) == set(facets(label))
-        return as_declared if is_unread else facets(label)
+        is_unreviewed = stage == stages.AGREED and set(as_declared) == set(facets(label))
+        return as_declared if is_unreviewed else facets(label)
 
     columns = (judged["label"], judged["stage"], rows.unit["item__declared"])
     return map_rows(in_order, pa.list_(pa.string()), *columns)
 
 
 def support(rows: Source) -> pa.Array:
-    """Return the concepts that annotators chose in each row, with their votes and the number of valid answers."""
+    """Return the concepts that annotators chose for each row, with their votes and the number of valid answers."""
     return pa.array(_support(rows), pa.list_(SUPPORT))
 
 
@@ -76,9 +76,9 @@ def sources(rows: Source) -> pa.Array:
 
 
 def votes(rows: Source) -> list[str]:
-    """Return how many annotators chose each concept, as strings such as "2 of 3".
+    """Return the votes for each concept as strings such as "2 of 3".
 
-    Only rows in the set whose concepts annotators chose are included.
+    Only rows in the set are included, and only if annotators chose their concepts.
     """
     votes = []
     columns = rows.in_set.to_pylist(), sources(rows).to_pylist(), concepts(rows).to_pylist(), _support(rows)
@@ -92,10 +92,10 @@ def votes(rows: Source) -> list[str]:
 # --- A set
 
 
-def described(vocabulary: Vocabulary) -> dict[str, Any]:
+def describe_vocabulary(vocabulary: Vocabulary) -> dict[str, Any]:
     """Return a vocabulary's name, version, number of concepts and SHA-256 digest.
 
-    The digest depends on the content of the vocabulary, not on its file format.
+    The digest depends on the vocabulary's content, not on its file format.
     """
     values = {name: getattr(vocabulary, name) for name in ("name", "version", "sha256")}
     return values | {"concepts": vocabulary.concepts.count()}
@@ -104,19 +104,21 @@ def described(vocabulary: Vocabulary) -> dict[str, Any]:
 def summary(export: Export) -> dict[str, Any]:
     """Return the statistics of a set's labels and documents.
 
-    `buckets` has the number of labels in each bucket. `splits` and `all` have the numbers of documents and labels in
-    each split and in the whole set. For each pair of splits, `apart` has the total variation distance between their
-    label distributions, with the 95% range of this distance if the splits were random. Splits without documents are
-    omitted. `words` has the mean, median and largest number of words in each zone of a document, and in all zones.
+    buckets: number of labels in each bucket.
+    splits, all: numbers of documents and labels in each split and in the whole set; splits without documents are
+        omitted.
+    words: mean, median and maximum number of words in each zone of a document, and in all zones.
+    apart: total variation distance between the label distributions of each pair of splits, with the 95% range of this
+        distance for random splits.
     """
     sets = {split: documents for split, documents in export.label_sets.items() if documents}
     all_documents = [labels for documents in sets.values() for labels in documents]
     return {
-        "vocabulary": described(version_of(export.task)),
+        "vocabulary": describe_vocabulary(version_of(export.task)),
         "frequent_over": export.frequent_over,
         "buckets": {bucket: len(labels) for bucket, labels in buckets(export).items()},
-        "splits": {split: _counted(documents) for split, documents in sets.items()},
-        "all": _counted(all_documents),
+        "splits": {split: _count_labels(documents) for split, documents in sets.items()},
+        "all": _count_labels(all_documents),
         "words": _words(export),
         "apart": [
             {
@@ -128,7 +130,7 @@ def summary(export: Export) -> dict[str, Any]:
     }
 
 
-def _counted(documents: list[frozenset[str]]) -> dict[str, Any]:
+def _count_labels(documents: list[frozenset[str]]) -> dict[str, Any]:
     """Count the documents and labels.
 
     labels: number of distinct labels.
@@ -146,7 +148,7 @@ def _counted(documents: list[frozenset[str]]) -> dict[str, Any]:
 
 
 def _words(export: Export) -> dict[str, dict[str, float]]:
-    """Return the numbers of words in the fields that are shown as documents, which are the zones of an act."""
+    """Return statistics of the number of words in each zone, a field that is shown as part of the document."""
     zones = [field for block in export.kind.layout if block.style == DOCUMENT for field in block.fields]
     if not zones:
         return {}
@@ -173,7 +175,7 @@ _DOCUMENTS = numbered("documents", "documents")
 def split_table(section: Mapping[str, Any]) -> Table:
     """Return the table of labels by split.
 
-    section: section `concepts` of the manifest, which the table functions below take too.
+    section: section `concepts` of the manifest, as in the functions below.
     """
     rows = [{"split": split, **counts} for split, counts in [*section["splits"].items(), (ALL, section[ALL])]]
     columns = (
@@ -223,20 +225,20 @@ def apart_table(section: Mapping[str, Any]) -> Table:
 def vote_table(by_votes: Mapping[str, int]) -> Table:
     """Return the table of votes.
 
-    by_votes: mapping from votes, such as "2 of 3", to the number of labels with these votes.
+    by_votes: number of labels with these votes, by votes such as "2 of 3".
     """
     rows = [{"votes": votes, "labels": number} for votes, number in sorted(by_votes.items(), reverse=True)]
     return table("Votes", (Column("votes", "chosen by"), numbered("labels", "labels given")), rows)
 
 
-def label_table(by_label: Mapping[str, int], called: Callable[[str], str]) -> Table:
+def label_table(by_label: Mapping[str, int], name_of: Callable[[str], str]) -> Table:
     """Return the table of the MOST_FREQUENT labels.
 
-    by_label: mapping from label to the number of documents that have it.
-    called: function that returns the name of a label.
+    by_label: number of documents by label.
+    name_of: function that returns a label's name.
     """
     first = sorted(by_label.items(), key=lambda pair: (-pair[1], pair[0]))[:MOST_FREQUENT]
-    rows = [{"id": label, "label": called(label), "documents": number} for label, number in first]
+    rows = [{"id": label, "label": name_of(label), "documents": number} for label, number in first]
     return table("The most frequent labels", (Column("id", "id"), Column("label", "label"), _DOCUMENTS), rows)
 
 
@@ -266,7 +268,7 @@ def replies(rows: Source) -> pa.Array:
 
 
 def preferred(rows: Source) -> pa.Array:
-    """Return each system's number of valid answers in each row. Ties come last."""
+    """Return the number of valid answers for each system, and for ties, in each row. Ties come last."""
     answers = rows.judgments.filter(live(rows.judgments, Judgment.ANSWER))
     counts = (Counter(label for (label,) in row_answers) for row_answers in answers.tuples("label"))
     votes = [[(label, row[label]) for label in rows.export.task.labels if row[label]] for row in counts]
@@ -274,11 +276,11 @@ def preferred(rows: Source) -> pa.Array:
 
 
 def section(export: Export) -> dict[str, Any]:
-    """Return the manifest's section about the compared systems.
+    """Return the manifest's section on the compared systems.
 
     messages: number of distinct messages.
     copies: number of rows that are copies of a comparison.
-    equal: number of comparisons that need no answers, because both systems suggest the same replies.
+    equal: number of comparisons that were not annotated, because both systems suggest the same replies.
     """
     units, parameters = export.task.units.exported(), export.draw.parameters
     message, comparisons = export.kind.fields[0], units.filter(copy_of=None)
@@ -300,7 +302,7 @@ SPAN = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("label", pa.strin
 
 
 def spans(rows: Source) -> pa.Array:
-    """Return the spans of each row's label, with the marked text if it may be published; null without a label."""
+    """Return the spans in each row's label, with the marked text if it may be published; null without a label."""
     field = rows.export.kind.publication.marked
     values = [
         [(*span, fields[field][span.start : span.end] if rows.export.with_text else None) for span in spans_in(label)]

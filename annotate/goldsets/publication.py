@@ -1,7 +1,7 @@
-"""Publishing the folder of a gold set: as a data set on the Hugging Face Hub, or as an archive.
+"""Publication of a gold set's folder, as a dataset on the Hugging Face Hub or as an archive.
 
-Only files that the manifest lists, unchanged since the export, leave the machine. A repository gets them in one commit,
-so that it never has half of a set.
+Only files listed in the manifest are published, and only if they are unchanged since the export. On the Hub, they are
+published in a single commit, so a repository never contains part of a set.
 """
 
 import gzip
@@ -22,10 +22,10 @@ from corpora.core.values import is_free
 
 MANIFEST = "manifest.json"
 SUFFIXES = (".zip", ".tar.gz")
-# Spellings of a licence that nobody knows.
+# Values of a licence field that mean that the licence is unknown.
 UNKNOWN = ("", "unknown", "not stated", "none", "other", "n/a", "?")
 TOKEN = "HF_TOKEN"  # noqa: S105 - the name of an environment variable
-AT_ONCE = 50  # number of files in a step of an upload
+AT_ONCE = 50  # number of files to upload at a time
 
 
 class PublishError(Exception):
@@ -34,13 +34,13 @@ class PublishError(Exception):
 
 @dataclass(frozen=True)
 class Parcel:
-    """The files of a set that are published.
+    """The files of a set to publish.
 
     name: the set's name
-    files: name of each file -> its size (bytes)
-    others: files in the folder that are not part of the set, and stay here
-    notes: what the publisher should know, as sentences
-    is_secret: whether the set shows answers of a task that people still work on
+    files: size of each file (bytes), by name
+    others: files in the folder that are not part of the set, and are not published
+    notes: warnings for the publisher, as sentences
+    is_secret: whether the set reveals answers of a task that annotators are still working on
     """
 
     folder: Path
@@ -56,10 +56,10 @@ class Parcel:
 
 
 def parcel_of(folder: Path) -> Parcel:
-    """Return the files of a gold set that may leave.
+    """Collect the files of a gold set to publish.
 
-    Raise GoldSetError if the folder is not a gold set, and PublishError if files were changed or the licence forbids
-    publication.
+    Raise GoldSetError if the folder is not a gold set, and PublishError if files were changed or the licence does not
+    permit publication.
     """
     manifest = manifest_of(folder)
     section = next((section for section in SECTIONS.values() if section in manifest), "")
@@ -74,7 +74,7 @@ def parcel_of(folder: Path) -> Parcel:
     present = sorted(path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file())
     is_secret = manifest.get("finished") is False
     if is_secret:
-        notes.append("The set is unfinished, and shows answers and which items are missing.")
+        notes.append("The set is unfinished. It reveals annotators’ answers, and which items are not labelled yet.")
     return Parcel(
         folder=folder,
         name=manifest[section]["name"],
@@ -86,7 +86,7 @@ def parcel_of(folder: Path) -> Parcel:
 
 
 def _check_rights(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
-    """Return notes on the licence. Raise PublishError if it does not permit publication."""
+    """Check the licence. Return warnings about it, or raise PublishError if it does not permit publication."""
     if imported := manifest.get("imported"):
         if not is_free(imported["licence"]):
             raise PublishError(
@@ -114,13 +114,13 @@ def _check_rights(folder: Path, manifest: Mapping[str, Any]) -> list[str]:
 
 
 def write_archive(parcel: Parcel, path: Path) -> None:
-    """Write the files to a .zip or .tar.gz file. The same files always make the same bytes.
+    """Write the files to a .zip or .tar.gz archive. The same files always produce the same bytes.
 
-    An earlier archive is replaced once the new one is complete. Raise PublishError if it cannot be written.
+    An earlier archive is replaced once the new one is complete. Raise PublishError if the archive cannot be written.
     """
     pack = {".zip": _zip, ".tar.gz": _tar}[suffix_of(path)]
     try:
-        with _replaced(path) as file:
+        with _replace_file(path) as file:
             pack(parcel, file)
     except OSError as error:
         raise PublishError(f"{error.filename or path} cannot be written: {error.strerror}.") from error
@@ -135,7 +135,7 @@ def suffix_of(path: Path) -> str:
 
 
 @contextmanager
-def _replaced(path: Path) -> Iterator[IO[bytes]]:
+def _replace_file(path: Path) -> Iterator[IO[bytes]]:
     path.parent.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
     try:
@@ -150,7 +150,7 @@ def _replaced(path: Path) -> Iterator[IO[bytes]]:
 def _zip(parcel: Parcel, file: IO[bytes]) -> None:
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in parcel.files:
-            entry = zipfile.ZipInfo(f"{parcel.name}/{name}")  # dated 1980
+            entry = zipfile.ZipInfo(f"{parcel.name}/{name}")  # always dated 1980
             entry.compress_type, entry.external_attr = zipfile.ZIP_DEFLATED, 0o100644 << 16
             with (parcel.folder / name).open("rb") as source, archive.open(entry, "w") as target:
                 while block := source.read(1 << 20):
@@ -181,12 +181,14 @@ def check_installed() -> None:
 
 
 def send(parcel: Parcel, repo: str, *, private: bool, advance: Callable[[int], None]) -> dict[str, Any]:
-    """Send the files to a dataset repository, in one commit, and create it if it does not exist.
+    """Upload the files to a dataset repository in one commit. Create the repository if it does not exist.
 
-    advance: function that is called with the number of bytes that were sent
+    repo: id of the repository, such as user/name
+    private: whether the repository must be private
+    advance: callback that receives the number of bytes uploaded at a time
 
-    Return the address of the data set, the id of the commit, and the repository's files that are not of this set. Raise
-    PublishError if the upload fails; its message states whether anything was published.
+    Return the dataset's URL, the commit's id, and as `left` the repository's files that are not part of this set. Raise
+    PublishError if the upload fails; the message states whether anything was published.
     """
     from huggingface_hub import CommitOperationAdd, HfApi
     from huggingface_hub.utils import disable_progress_bars
@@ -195,14 +197,14 @@ def send(parcel: Parcel, repo: str, *, private: bool, advance: Callable[[int], N
     api = HfApi(endpoint=os.environ.get("HF_ENDPOINT"), token=os.environ[TOKEN])
     additions = [CommitOperationAdd(name, str(parcel.folder / name)) for name in parcel.files]
     url = f"{api.endpoint}/datasets/{repo}"
-    with _failing(repo):
+    with _convert_errors(repo):
         info = _repository(api, repo, private=private, is_secret=parcel.is_secret)
         for start in range(0, len(additions), AT_ONCE):
             part = additions[start : start + AT_ONCE]
             api.preupload_lfs_files(repo, additions=part, repo_type="dataset", free_memory=False)
             advance(sum(parcel.files[addition.path_in_repo] for addition in part))
     message = f"Publish {parcel.name}"
-    with _failing(repo, url):
+    with _convert_errors(repo, url):
         commit = api.create_commit(repo, additions, commit_message=message, repo_type="dataset", parent_commit=info.sha)
     earlier = [sibling.rfilename for sibling in info.siblings or ()]
     left = [name for name in earlier if name not in parcel.files and name != ".gitattributes"]
@@ -210,10 +212,10 @@ def send(parcel: Parcel, repo: str, *, private: bool, advance: Callable[[int], N
 
 
 def _repository(api: Any, repo: str, *, private: bool, is_secret: bool) -> Any:
-    """Return what the Hub knows of a dataset repository, which is created if it does not exist.
+    """Return the Hub's information about a dataset repository. Create the repository if it does not exist.
 
     private: whether the repository must be private
-    is_secret: whether the public must not see the set
+    is_secret: whether to refuse a public repository, because the set must not be seen
     """
     from huggingface_hub.errors import RepositoryNotFoundError
 
@@ -223,8 +225,8 @@ def _repository(api: Any, repo: str, *, private: bool, is_secret: bool) -> Any:
         info = None
     if is_secret and not (info.private if info else private):
         raise PublishError(
-            "The set is unfinished: people who still work on the task could read the answers of others in it. Close "
-            "the task and export it again, or send it to a private repository with --private."
+            "The set is unfinished, so annotators who are still working on the task could see each other’s answers in "
+            "it. Close the task and export it again, or upload it to a private repository with --private."
         )
     if info and private and not info.private:
         raise PublishError(f"The repository {repo} is public. Make it private on its page, or omit --private.")
@@ -235,19 +237,19 @@ def _repository(api: Any, repo: str, *, private: bool, is_secret: bool) -> Any:
 
 
 @contextmanager
-def _failing(repo: str, url: str = "") -> Iterator[None]:
-    """Turn errors of the Hub and of the connection into a PublishError.
+def _convert_errors(repo: str, url: str = "") -> Iterator[None]:
+    """Convert errors of the Hub and of the connection to PublishError.
 
-    url: the address of the data set in the last step, which publishes it
+    url: the dataset's URL in the last step, which publishes it; otherwise empty
     """
     try:
         yield
     except PublishError:
         raise
-    except Exception as error:  # The errors of the libraries below huggingface_hub have no common class.
+    except Exception as error:  # The libraries that huggingface_hub uses have no common exception class.
         causes = [" ".join(str(cause).split()) for cause in (error, error.__cause__) if cause]
         reason = ": ".join(filter(None, causes)) or type(error).__name__
         status = getattr(getattr(error, "response", None), "status_code", 500)
-        is_open = url and status >= 500
-        consequence = f"Look at {url} whether the set is there" if is_open else "Nothing was published"
+        is_unclear = url and status >= 500
+        consequence = f"Check whether the set is at {url}" if is_unclear else "Nothing was published"
         raise PublishError(f"{consequence}: the upload to {repo} failed ({reason}). Run the command again.") from error

@@ -23,9 +23,9 @@ from annotate.quality.guideline_versions import qualified
 from corpora.core.languages import tables_of
 from corpora.draws import part_draws
 
-# Keys in the report of quality/preference_statistics.py that describe single annotators.
+# Keys in the report of quality/preference_statistics.py that describe individual annotators.
 OF_ONE = ("annotator", "pseudonym", "p")
-# Keys in the report of quality/agreement_statistics.py that are published. They do not describe single annotators.
+# Keys in the report of quality/agreement_statistics.py that are published. None describes individual annotators.
 AGREEMENT = (
     *("units", "units_of_two", "annotators", "judgments", "observed", "masi", "jaccard", "unitizing"),
     *("nominal", "ordinal", "ac1", "few_others", "by_label"),
@@ -34,7 +34,7 @@ AGREEMENT = (
 # the same text as another document of their class, and those with the same text as a document of a different class.
 LEFT_OUT_OF_FRAME = ("no_class", "several", "equal", "differing")
 
-# DRAW lists the fields that describe a draw. OF_ROWS lists the parameters that contain the ids of rows.
+# DRAW: fields that describe a draw. OF_ROWS: parameters of a draw that contain the ids of rows.
 DRAW = ("design", "language", "predictor", "seed", "size", "asked", "frame_size", "frame_digest", "chance")
 OF_ROWS = (IDS, JOINT, part_draws.IDS)
 
@@ -42,19 +42,21 @@ OF_ROWS = (IDS, JOINT, part_draws.IDS)
 def manifest_of_set(export: Export, counts: Mapping[str, Any], published: Mapping[str, Any]) -> dict[str, Any]:
     """Return the manifest of a set.
 
-    The sections of the kind's quality controls come first, in the kind's order. Those of other quality controls follow.
-    The section `published` has the files that predictions are made for and evaluated on. It is None if the kind has no
-    published format.
+    counts: number of rows, as returned by `exporter.Counts.as_dict`.
+    published: entries that the `write` functions of the kind's formats returned, by format.
 
-    published: mapping from format to the entry that its `write` returned.
+    The sections that the kind names come first, in the kind's order, followed by those of other quality controls. The
+    section `published` describes the files that predictions are made for and evaluated on. It is None if the kind has
+    no published format.
+
     kind_sha256: SHA-256 of the kind's file; None if the kind is a module.
     together: field of the records; records with the same value were drawn together.
-    added_languages: languages that are not built in, so that readers of the set know their names.
+    added_languages: languages that are not built in, because readers of the set need their names.
     """
     task, kind = export.task, export.kind
     controls = {control.manifest_key: control for control in kind.quality_controls if control.manifest_key}
     sections = {name: control.section(task) for name, control in controls.items()}
-    # If the kind names a control's section but the control has no results, the section is None.
+    # A section that the kind names is None if its control has no results.
     names = dict.fromkeys((*kind.publication.sections, *(name for name in controls if sections[name] is not None)))
     sections["published"] = next(iter(published.values()), None)
     sections |= {name: SECTIONS[name](export) for name in names if name in SECTIONS and name not in controls}
@@ -94,7 +96,7 @@ def _splits(export: Export) -> dict[str, Any]:
 
 
 def _sets(export: Export) -> dict[str, Any]:
-    """Describe the balanced draw of each language: set sizes, excluded documents, and sets that are too small."""
+    """Describe each language's balanced draw: set sizes, excluded documents, and sets that are too small."""
     draws = export.task.draws.order_by("language", "pk")
     return {
         "seed": export.draw.seed,
@@ -146,7 +148,7 @@ def _people(export: Export) -> dict[str, Any]:
 
 
 def _levels(annotators: Collection[int]) -> dict[str, dict[str, int]]:
-    """Count the annotators by the languages that they read, and by their level in each."""
+    """Count annotators by language and level of proficiency."""
     levels: dict[str, dict[str, int]] = {}
     languages = AnnotatorLanguage.objects.filter(annotator__in=annotators, level__gt=0).order_by("language", "-level")
     for language, level, number in languages.values_list("language", "level").annotate(Count("pk")):
@@ -161,7 +163,7 @@ def _gold_answers(export: Export) -> dict[str, int]:
 
 
 def _honeypots(export: Export) -> dict[str, Any]:
-    """Measure the accuracy of annotators on hidden gold answers. Voided answers are not counted."""
+    """Measure annotators' accuracy on hidden gold answers. Voided answers are not counted."""
     rows = honeypots.answers(export.task).filter(voided_by=None).order_by().values_list("label", "unit__known_answer")
     counts = list(rows.annotate(Count("pk")))
     total = sum(number for *_, number in counts)
@@ -174,11 +176,11 @@ def _agreement(export: Export) -> dict[str, Any] | None:
 
     Return None if no unit has answers from two annotators.
     """
-    # Do not fit a model unless some unit has two answers.
+    # Don't fit a model unless some unit has two answers.
     answered = Judgment.objects.live().answers().filter(unit__task=export.task).order_by().values("unit")
     if not (answered.annotate(answers=Count("pk")).filter(answers__gt=1).exists() and export.answers.responses):
         return None
-    report = agreement_statistics.report(export.task, fit=export.answers, of_people=False)
+    report = agreement_statistics.report(export.task, fit=export.answers, per_annotator=False)
     if not report["all"]["units_of_two"]:
         return None
 
@@ -196,10 +198,7 @@ def _agreement(export: Export) -> dict[str, Any] | None:
 
 
 def _preferences(export: Export) -> dict[str, Any] | None:
-    """Describe which system annotators prefer, without results for single annotators.
-
-    Return None if there are no answers.
-    """
+    """Describe which system annotators prefer, without results for individuals. Return None if there are no answers."""
     report = preference_statistics.report(export.task, without=export.excluded)
     if not report["all"]["judgments"]:
         return None

@@ -1,4 +1,4 @@
-"""Tables, plots and sentences that present inter-annotator agreement on pages, in commands and on cards.
+"""Tables, plots and sentences on inter-annotator agreement, for pages, commands and dataset cards.
 
 agreement_statistics.py computes the figures.
 """
@@ -31,10 +31,10 @@ from annotate.reports.tables import (
 
 NONE = SafeString("")
 Section = Mapping[str, Any]
-Address = Callable[[int], str]  # returns the address of the page for the key of a person or a unit
+Address = Callable[[int], str]  # returns the URL of an annotator's or a unit's page, by key
 
-# The columns of the table of agreement in commands (COMMAND) and on pages (PAGE), as a mapping from figure to heading.
-# Figures that a task does not have are omitted. For example, there is an ordinal alpha only if labels are grades.
+# Figure -> column heading in the agreement table, for commands (COMMAND) and pages (PAGE). Figures that a task does not
+# have are omitted. For example, there is an ordinal alpha only if labels are grades.
 COMMAND = {
     "units": "items",
     **{key: key for key in ("annotators", "judgments", "observed")},
@@ -57,19 +57,19 @@ PAGE = {
     "ac1": "AC1",
 }
 MEASURES = ("observed", "masi", "jaccard", "unitizing", "nominal", "ordinal", "ac1")
-# Distances between labels, with their names in the title of a plot.
+# Distance between labels -> its name in the title of a plot.
 BY = {"nominal": "nominal", "ordinal": "ordinal", "masi": "MASI", "unitizing": "unitizing"}
-# Models whose accuracy is measured with true labels, with their names.
+# Model whose accuracy is measured with true labels -> its name.
 MODELS = {"dawid_skene": "Dawid-Skene", "one_coin": "one-coin", "mace": "MACE", "glad": "GLAD"}
 
 
-def nowhere(key: int) -> str:
-    """Return an empty address, for output that cannot link to pages, such as the output of commands."""
+def no_link(key: int) -> str:
+    """Return no URL, for output that cannot link to pages, such as that of commands."""
     return ""
 
 
 def measured(key: str, heading: str, digits: int) -> Column:
-    """Return a column for a coefficient. Unlike a share, it can be negative and can lack an interval.
+    """Return a column for a coefficient, which unlike a share can be negative and can lack an interval.
 
     digits: number of decimals.
     """
@@ -83,10 +83,10 @@ def measured(key: str, heading: str, digits: int) -> Column:
 def agreement_table(
     report: Section, headings: Mapping[str, str], *, digits: int = 3, on_page: bool = False, sort: str = ""
 ) -> Table:
-    """Return a table of agreement with a row for each language. If there are several, it also has a row for all.
+    """Return a table of agreement with a row for each language and, if there are several, one for all languages.
 
     headings: heading of each figure (COMMAND or PAGE).
-    on_page: whether the table is for a page, where one column names the language and rows can be sorted.
+    on_page: whether the table is for a page, which has a single column for the language and sortable rows.
     sort: requested order of the rows, from the URL.
     """
     shown_keys = [key for key in headings if key not in MEASURES or report[ALL].get(key)]
@@ -107,7 +107,7 @@ def _language(row: dict[str, Any]) -> Cell:
 
 
 def _parts(report: Section) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
-    """Return the figures for each language, and those for all languages if there is not exactly one language."""
+    """Return the rows for each language, and the row for all languages unless there is exactly one language."""
     languages = [{**part, "language": code} for code, part in report["languages"].items()]
     return languages, [] if len(languages) == 1 else [{**report[ALL], "language": ALL, "name": ALL}]
 
@@ -117,10 +117,10 @@ def label_table(
 ) -> Table | None:
     """Return a table of how reliably annotators distinguish each label from all others, lowest agreement first.
 
-    Return None if there are only two labels, because the alpha of each is then equal to the alpha of all answers.
+    With only two labels, return None, because the alpha of each would equal the overall alpha.
 
     shown: maximum number of rows; None for all.
-    called: function that returns the name of a label; None to use the English name.
+    called: function that returns a label's name; None to use the English name.
     """
     rows = report[ALL]["by_label"]
     if len(rows) < 3:
@@ -134,9 +134,9 @@ def label_table(
 
 
 def accuracy_table(report: Section) -> Table:
-    """Return a table of how well the majority and the models agree with true labels, by language.
+    """Return a table of the accuracy of the majority and of the models by language, measured with true labels.
 
-    If answers are label sets, the measure is the mean F1 of the majority; otherwise, it is the share of right labels.
+    If answers are label sets, the table has the majority's mean F1 instead.
     """
 
     def accuracy_column(key: str, heading: str) -> Column:
@@ -156,8 +156,8 @@ def accuracy_table(report: Section) -> Table:
 def person_column(names: Mapping[int, str], address: Address) -> Column:
     """Return a column with the annotators' names.
 
-    names: name to show for each annotator, by annotator key. An annotator without a name is shown by pseudonym.
-    address: function that returns the address of an annotator's page.
+    names: name of each annotator, by annotator key. Annotators without a name are shown by pseudonym.
+    address: function that returns the URL of an annotator's page.
     """
 
     def person(row: Section) -> Cell:
@@ -168,11 +168,11 @@ def person_column(names: Mapping[int, str], address: Address) -> Column:
 
 
 def rest_table(
-    rows: Sequence[Section], names: Mapping[int, str], *, address: Address = nowhere, digits: int = 3, sort: str = ""
+    rows: Sequence[Section], names: Mapping[int, str], *, address: Address = no_link, digits: int = 3, sort: str = ""
 ) -> Table:
-    """Return a table of how well each annotator agrees with all others, with the lowest agreement first.
+    """Return a table of each annotator's agreement with all others, lowest agreement first.
 
-    rows: `against_rest` of the report, or only its first rows.
+    rows: `against_rest` in the report, or its first rows.
     names, address: see person_column.
     """
     columns = (
@@ -185,13 +185,14 @@ def rest_table(
 
 
 def difference_table(
-    rows: Sequence[Section], *, address: Address = nowhere, sort: str = "", called: Called = str
+    rows: Sequence[Section], *, address: Address = no_link, sort: str = "", called: Called = str
 ) -> Table:
     """Return a table of the units for which Dawid and Skene's model chooses a label that does not have the most votes.
 
-    The units about which the model is most certain come first.
+    Rows are sorted by the model's certainty, highest first.
 
-    called: function that returns the name of a label.
+    rows: `differs` in the report, or its first rows.
+    called: function that returns a label's name.
     """
 
     def label_column(key: str, heading: str) -> Column:
@@ -215,7 +216,7 @@ def difference_table(
 
 
 def words(report: Section) -> list[str]:
-    """Return sentences that summarize the agreement in all languages, the models, and the accuracy if it is known."""
+    """Return sentences that summarize overall agreement, the models, and accuracy if there are true labels."""
     part = report[ALL]
     repeats = " (including repeats)" if report["repeats"] else ""
     of_two = f"{count(part['units_of_two'])} of them" if part["units_of_two"] else "none of them"
@@ -275,12 +276,12 @@ def _label_sentences(counted: str, part: Section) -> list[str]:
             f"{MODELS[key]} is significantly less accurate than the majority, so do not use its labels here."
             for key in gold["worse"]
         ]
-        sentences += sureness(gold)
+        sentences += calibration_sentences(gold)
     return sentences
 
 
 def spelled_alike(labels: Iterable[str]) -> list[list[str]]:
-    """Return groups of labels that differ from each other only in case or width."""
+    """Return groups of labels that differ only in case or width."""
     groups: dict[str, list[str]] = {}
     for label in labels:
         groups.setdefault(normalize("NFKC", label).casefold(), []).append(label)
@@ -299,7 +300,7 @@ def doubts(report: Section) -> list[str]:
 
     There is a warning for each of these cases:
 
-    - Some labels differ only in case.
+    - Some labels differ only in case or width.
     - Comparisons are measured by the position of the systems, not by their names.
     - Only a sample of the units is measured.
     - Nearly all answers have the same label, so alpha says little about reliability.
@@ -317,11 +318,11 @@ def doubts(report: Section) -> list[str]:
         )
     if few := part["few_others"]:
         others = few["others"]
-        rests = f"alpha, which is {coefficient(part['nominal'])}, is based on these few"
+        basis = f"alpha, which is {coefficient(part['nominal'])}, is based on these few"
         sentences += [
             f"Of {count(part['units_of_two'])} items with two or more answers, {count(others) if others else 'none'} "
             f"{'has' if others == 1 else 'have'} a label other than {few['label']}, so "
-            f"{f'{rests} and says little about reliability' if others else 'there is no alpha'}.",
+            f"{f'{basis} and says little about reliability' if others else 'there is no alpha'}.",
             f"AC1 is {coefficient(part['ac1'], 4)}, and observed agreement is {coefficient(part['observed'], 4)}.",
         ]
     languages = [code for code, figures in report["languages"].items() if figures["few_others"]]
@@ -333,12 +334,12 @@ def doubts(report: Section) -> list[str]:
     return sentences
 
 
-def sureness(gold: Section) -> list[str]:
+def calibration_sentences(gold: Section) -> list[str]:
     """Return a sentence that compares the posteriors of Dawid and Skene's model with its accuracy.
 
-    The list is empty if there are no posteriors.
+    The list is empty without posteriors.
 
-    gold: `gold` of a SECTION in agreement_statistics.py.
+    gold: `gold` in a SECTION of agreement_statistics.py.
     """
     sure, right = gold["sure"], gold["dawid_skene"]
     if sure is None:

@@ -1,10 +1,10 @@
-"""Inter-annotator agreement in a task, computed from the answers that count (answer_models.py).
+"""Inter-annotator agreement in a task, computed from its valid answers (answer_models.py).
 
-If a task stops early, it requests additional answers only for units whose first answers differ. Including these would
-underestimate agreement, so only the initially requested answers count. In other tasks, all answers count.
+If a task stops early, it requests additional answers only for units whose first answers differ. Including these answers
+would underestimate agreement, so only the initially requested answers are used. In other tasks, all answers are used.
 
-In a task with three or more systems, each unit compares two of them, and nobody can prefer a system that they do not
-see. Agreement is therefore not computed from the names of systems but from their positions (`places` in
+In a task with three or more systems, each unit compares two of them, and annotators cannot prefer a system that they do
+not see. Agreement is therefore computed from the systems' positions instead of their names (`places` in
 controls/pair_order.py).
 
 `report` returns JSON data:
@@ -15,7 +15,7 @@ controls/pair_order.py).
      "by": the distance with which annotators are compared, such as "nominal", "ordinal" or "masi",
      "all": SECTION, "languages": {code: SECTION}}         empty if the languages of the units are unknown
 
-A SECTION has the figures for all answers, or for those in one language:
+A SECTION has the figures for all answers or for one language:
 
     {"units", "units_of_two": units with two or more answers, "annotators", "judgments": counts,
      "observed": MEASURE, "nominal": MEASURE, "ordinal": MEASURE, or None if labels are not grades,
@@ -25,7 +25,7 @@ A SECTION has the figures for all answers, or for those in one language:
      "ac1": MEASURE, "few_others": None, or {"label": the most frequent label, "others": number of units with any other
                                    label} if this number is too small for alpha to be informative,
      "by_label": [{"label", "name", "units": units with the label, "alpha": MEASURE}, ...],    lowest agreement first
-     "against_rest": [{"annotator": pk, "pseudonym", "units": units that others have also answered, "agreement":
+     "against_rest": [{"annotator": pk, "pseudonym", "units": units shared with other annotators, "agreement":
                        MEASURE, "kappa": MEASURE}, ...],            lowest agreement first
      "dawid_skene": {"rounds", "converged", "tied": units with tied votes,
                      "differs": [{"unit": pk, "item", "language", "votes": {label: n}, "majority": [label, ...],
@@ -38,8 +38,8 @@ A SECTION has the figures for all answers, or for those in one language:
                        "sure": mean posterior of the labels that "dawid_skene" considers most likely, or None}}
 
 MEASURE: {"value", "low", "high", "units"}; if the measure is undefined, only "units" is not None (coefficients.py).
-ESTIMATE: {"value", "low", "high", "hits", "count"}, with Jeffreys' interval. If labels tie, each counts as a part of a
-    hit.
+ESTIMATE: {"value", "low", "high", "hits", "count"}, with Jeffreys' interval. If labels tie, a right one counts as a
+    fraction of a hit.
 """
 
 from collections import Counter
@@ -56,41 +56,41 @@ from annotate.core.draws.hash_order import by_seed, draw_sample, lot
 from annotate.kinds.kind import ENGLISH
 from annotate.models import Annotator, Task
 from annotate.quality.answer_models import (
-    Fitted,
-    Measuring,
+    FittedAnswers,
+    MeasureFunction,
     Model,
     Responses,
-    against,
     answers,
-    fitted,
+    encode_answers,
+    fit_answers,
+    gold_measure,
     posterior_of,
-    tabled,
     values_of,
 )
 from corpora.core.arrow import pc
 
-# If answers are label sets, at most this many units are measured, chosen at random. Nearly every answer is then a
-# different set, and a distance is computed for each pair of sets. For example, 500 units with three answers each have
-# 1,500 sets. With 200 replicates, they took 0.4 GB and about 10 seconds, whereas 1,000 units took 1.3 GB and a minute.
+# If answers are label sets, agreement is measured on a random sample of at most this many units. Nearly every answer is
+# a different set, and a distance is computed for each pair of sets. With 200 replicates, 500 units with three answers
+# each took 0.4 GB and about 10 seconds, whereas 1,000 units took 1.3 GB and a minute.
 MOST_UNITS = 500
-# If there are thousands of labels, only this many are reported: those with the most units.
+# If answers are label sets, agreement is reported for this many labels: those with the most units.
 MOST_LABELS = 20
 
 
 class UnorderedLabels(ValueError):
-    """Labels cannot be used as grades, because their order is unknown. The message names them."""
+    """Raised if labels cannot be used as grades, because their order is unknown. The message names the labels."""
 
 
 @dataclass(frozen=True)
 class _Options:
     """Settings for computing the agreement in a task.
 
-    labels: canonical texts that occur as answers, or names of positions if answers are compared by position.
+    labels: canonical texts of answers, or names of positions if answers are compared by position.
     places: position by unit key and system; empty if answers are compared by label.
-    not_measured: keys of the units that are left out, because there are too many.
+    not_measured: keys of units that are not in the random sample, if there are too many units.
     distances: distances between labels, by name.
     bootstrap: seed and number of replicates of the bootstrap.
-    of_people: whether to compare each annotator with all others.
+    per_annotator: whether to compare each annotator with all others.
     first_answers: number of initially requested answers per unit; None if all answers count.
     pseudonyms: pseudonyms by annotator key.
     """
@@ -101,7 +101,7 @@ class _Options:
     not_measured: Collection[int]
     distances: Mapping[str, coefficients.Distance]
     bootstrap: Mapping[str, int]
-    of_people: bool
+    per_annotator: bool
     first_answers: int | None
     pseudonyms: Mapping[int, str]
 
@@ -113,24 +113,24 @@ def report(
     repeats: bool = False,
     ordinal: bool = False,
     replicates: int = coefficients.REPLICATES,
-    fit: Fitted | None = None,
-    of_people: bool = True,
+    fit: FittedAnswers | None = None,
+    per_annotator: bool = True,
 ) -> dict[str, Any]:
     """Measure the agreement in a task. The module docstring describes the result.
 
     gold: true label by item id, for any number of items. If answers are label sets, spaces separate the true labels.
-    repeats: whether to count all answers that a person gave to a unit. Only imported files can have more than one.
+    repeats: whether to include an annotator's repeated answers to the same unit, which imported files may contain.
     ordinal: whether to treat labels as grades, even if the kind does not.
     replicates: number of replicates of the bootstrap.
     fit: the answers and the fitted model; None to read the answers and fit the model.
-    of_people: whether to compare each annotator with all others. If not, `against_rest` is empty.
+    per_annotator: whether to compare each annotator with all others. If not, `against_rest` is empty.
 
     Raise UnknownLabel if a true label is not one of the task's, and UnorderedLabels if the order of grades is unknown.
     """
-    fit = fit or fitted(task, repeats=repeats)
+    fit = fit or fit_answers(task, repeats=repeats)
     responses = fit.responses
-    options = _options(task, responses, fit.labels, ordinal=ordinal, replicates=replicates, of_people=of_people)
-    truth = None if gold is None else against(task, responses, fit.labels, fit.model, gold)
+    options = _options(task, responses, fit.labels, ordinal=ordinal, replicates=replicates, per_annotator=per_annotator)
+    truth = None if gold is None else gold_measure(task, responses, fit.labels, fit.model, gold)
     whole = _section(responses, fit, truth, options)
     languages = {}
     for code, part in responses.by_language():
@@ -167,12 +167,12 @@ def nominal(task: Task, *, without: Collection[int] = ()) -> dict[str, Any]:
 
 
 def _options(
-    task: Task, responses: Responses, labels: list[str], *, ordinal: bool, replicates: int, of_people: bool = False
+    task: Task, responses: Responses, labels: list[str], *, ordinal: bool, replicates: int, per_annotator: bool = False
 ) -> _Options:
     """Return the settings for computing the agreement in a task.
 
-    responses: answers that count.
-    labels: the distinct canonical texts among them.
+    responses: valid answers.
+    labels: their distinct canonical texts.
     """
     form, not_measured = task.kind.form, set[int]()
     if form.several and len(by_key := {response.key: response.unit for response in responses}) > MOST_UNITS:
@@ -190,7 +190,7 @@ def _options(
         not_measured=not_measured,
         distances=_distances(task, labels, ordinal),
         bootstrap={"seed": int(lot(task.draw.seed, "agreement", task.name)[:12], 16), "replicates": replicates},
-        of_people=of_people,
+        per_annotator=per_annotator,
         first_answers=at_first(task.redundancy, stop_early=True) if task.stop_early else None,
         pseudonyms=dict(Annotator.objects.values_list("pk", "pseudonym")),
     )
@@ -204,7 +204,7 @@ def _distances(task: Task, labels: list[str], ordinal: bool) -> dict[str, coeffi
     distances = task.kind.form.distances(labels)
     if not ordinal:
         return distances
-    # The order of labels from an imported file is known only if it was declared, or if they are numbers. Otherwise, the
+    # The order of labels from an imported file is known only if it was declared, or if the labels are numbers. Other
     # labels were sorted alphabetically.
     parameters = task.draw.parameters
     in_order = parameters.get("labels_in_order", "imported" not in parameters) or all(map(str.isdecimal, labels))
@@ -216,9 +216,14 @@ def _distances(task: Task, labels: list[str], ordinal: bool) -> dict[str, coeffi
     return {**distances, "ordinal": coefficients.ordinal}
 
 
-def _section(responses: Responses, fit: Fitted, truth: Measuring | None, options: _Options) -> dict[str, Any]:
+def _section(
+    responses: Responses, fit: FittedAnswers, truth: MeasureFunction | None, options: _Options
+) -> dict[str, Any]:
     table, model = _table(responses, options), fit.model
-    counts, (_, sizes) = table.counts(), np.unique(_first(responses, options.first_answers).unit, return_counts=True)
+    counts, (_, sizes) = (
+        table.counts(),
+        np.unique(_first_answers(responses, options.first_answers).unit, return_counts=True),
+    )
     few = coefficients.few_others(counts) if model else None
     return {
         "units": len(sizes),
@@ -231,20 +236,20 @@ def _section(responses: Responses, fit: Fitted, truth: Measuring | None, options
         "ac1": coefficients.ac1(counts, **options.bootstrap).as_dict() if model else None,
         "few_others": {"label": options.labels[few[0]], "others": few[1]} if few else None,
         "by_label": _by_label(counts, options),
-        "against_rest": _against_rest(table, options) if options.of_people else [],
-        "dawid_skene": _opinions(responses, model, fit.labels) if model else None,
+        "against_rest": _against_rest(table, options) if options.per_annotator else [],
+        "dawid_skene": _model_results(responses, model, fit.labels) if model else None,
         "gold": truth(responses) if truth else None,
     }
 
 
 def _table(responses: Responses, options: _Options) -> Answers:
-    """Return the answers that are measured, as a table."""
-    rows = _first(responses, options.first_answers).without(options.not_measured).rows
+    """Encode the answers that agreement is measured on."""
+    rows = _first_answers(responses, options.first_answers).without(options.not_measured).rows
     if options.places:
         pairs = zip(rows["unit"].to_pylist(), rows["label"].to_pylist(), strict=True)
         labels = pa.array([options.places.get(pair, pair[1]) for pair in pairs], pa.string())
         rows = rows.set_column(rows.schema.get_field_index("label"), "label", labels)
-    return tabled(Responses(rows), options.labels)
+    return encode_answers(Responses(rows), options.labels)
 
 
 def _alphas(counts: Ints, options: _Options) -> dict[str, dict[str, Any]]:
@@ -254,14 +259,14 @@ def _alphas(counts: Ints, options: _Options) -> dict[str, dict[str, Any]]:
     }
 
 
-def _first(responses: Responses, number: int | None) -> Responses:
+def _first_answers(responses: Responses, number: int | None) -> Responses:
     """Return the first answers to each unit.
 
     number: maximum number of answers per unit; None for all.
     """
     if number is None:
         return responses
-    # The answers to a unit are adjacent. An answer is surplus if the one `number` places before it is to the same unit.
+    # A unit's answers are adjacent. An answer is surplus if the one `number` rows before it belongs to the same unit.
     unit, later = responses.unit, np.zeros(len(responses), dtype=np.bool_)
     later[number:] = unit[number:] == unit[:-number]
     return responses.where(~later)
@@ -284,7 +289,7 @@ def _by_label(counts: Ints, options: _Options) -> list[dict[str, Any]]:
 
 
 def _frequent(counts: Ints, sets: list[set[str]]) -> list[str]:
-    """Return the most frequent labels, at most MOST_LABELS. Only units with two or more answers are counted.
+    """Return the MOST_LABELS most frequent labels, by the number of units with two or more answers.
 
     Labels with the same number of units are sorted by id.
     """
@@ -312,17 +317,17 @@ def _against_rest(table: Answers, options: _Options) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["agreement"]["value"], row["pseudonym"]))
 
 
-def _opinions(responses: Responses, model: Model, labels: list[str]) -> dict[str, Any]:
+def _model_results(responses: Responses, model: Model, labels: list[str]) -> dict[str, Any]:
     """Return the results of Dawid and Skene's model, for `dawid_skene` in a SECTION.
 
-    `differs` lists the units for which the model chooses a label that does not have the most votes. It begins with the
-    units about which the model is most certain.
+    `differs` lists the units for which the model chooses a label that does not have the most votes, by descending
+    certainty of the model.
     """
-    table = tabled(responses, labels)
+    table = encode_answers(responses, labels)
     ends = [model.ends[code] for code, _ in responses.by_language()]
     counts, posterior = table.counts(), posterior_of(model, table)
-    voted, modelled = winners(counts), winners(posterior)
-    unlike = np.asarray((modelled & ~voted).any(axis=1))
+    voted, predicted = winners(counts), winners(posterior)
+    unlike = np.asarray((predicted & ~voted).any(axis=1))
     by_unit = {response.unit: response for response in responses.where(unlike[table.unit])}
 
     def winning_labels(row: Iterable[bool]) -> list[str]:
@@ -335,7 +340,7 @@ def _opinions(responses: Responses, model: Model, labels: list[str]) -> dict[str
             "language": by_unit[table.units[index]].language,
             "votes": {label: int(n) for label, n in zip(table.labels, counts[index], strict=True) if n},
             "majority": winning_labels(voted[index]),
-            "dawid_skene": winning_labels(modelled[index]),
+            "dawid_skene": winning_labels(predicted[index]),
             "posterior": float(posterior[index].max()),
         }
         for index in np.flatnonzero(unlike)

@@ -1,4 +1,4 @@
-"""Strata of the units on which the detectors agree. Each stratum has its own audit."""
+"""Strata of the units on which the detectors agree. Each stratum is audited separately."""
 
 from collections.abc import Iterable
 from functools import reduce
@@ -11,9 +11,9 @@ from annotate.models import Task, Unit
 
 
 def strata(task: Task, units: QuerySet[Unit]) -> set[str]:
-    """Return the strata of automatically labelled units, each as its values separated by spaces.
+    """Return the strata of the automatically labelled units among `units`.
 
-    In most tasks, a stratum is a label. In others, it is a language and a label, such as `de sports`.
+    In most tasks, a stratum is a label. In others, it is a language and a label, as in `de sports`.
     """
     rows = units.exclude(agreed_label="").order_by().values_list(*task.kind.statistics.audit_strata)
     return {" ".join(values) for values in rows.distinct()}
@@ -29,15 +29,15 @@ def in_strata(task: Task, names: Iterable[str]) -> Q:
 
 
 def contested_strata(task: Task) -> set[str]:
-    """Return the strata that failed their audit. People label all items of such a stratum."""
+    """Return the strata that failed their audit. Annotators label all items in such a stratum."""
     return strata(task, task.units.filter(transitions__event="contested"))
 
 
 def unread(task: Task) -> QuerySet[Unit]:
-    """Return the posts that have a label only from the detectors' agreement (stratum `agreed` of an exported set).
+    """Return the posts labelled only by the detectors, which form the stratum `agreed` of an exported set.
 
-    These posts were not chosen for the audit, and people do not label them because of a failed audit either. However,
-    people may have read the text of such a post in another post.
+    Such posts were neither selected for an audit nor sent to annotators after a failed audit. However, annotators may
+    have labelled another post with the same text.
     """
     alone = Q(stage=stages.AGREED) | Q(copy_of__stage=stages.AGREED) | ~in_strata(task, contested_strata(task))
     return task.units.exclude(agreed_label="").filter(alone, audited=False)

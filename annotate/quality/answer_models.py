@@ -1,9 +1,9 @@
-"""The answers of a task that count in statistics, models that are fitted to them, and the accuracy of both.
+"""A task's valid answers, annotator models fitted to them, and the accuracy of the majority and of the models.
 
-An answer counts if it was not voided and its unit can be exported. Answers to hidden gold items do not count.
-Neither do the decisions of adjudicators, because they see other people's answers. In tasks about the language of posts,
-a unit counts only if two or more people have answered it. If answers are label sets (`several` in kinds/forms/form.py),
-no models are fitted.
+An answer is valid here if it was not voided and its unit can be exported. Answers to hidden gold items are excluded,
+and so are adjudicators' decisions, because adjudicators see other annotators' answers. In tasks about the language of
+posts, units with a single annotator are excluded too. If answers are label sets (`several` in kinds/forms/form.py), no
+models are fitted.
 """
 
 from collections.abc import Callable, Collection, Hashable, Iterator, Mapping, Sequence
@@ -29,10 +29,10 @@ from corpora.core.values import matching
 from corpora.database.bulk_rows import all_fetched, map_rows
 
 Number = TypeVar("Number", np.float64, np.int64)
-READ = 10_000  # number of answers that are read from the database at a time
-# Models whose accuracy is measured with true labels and compared with the accuracy of the majority.
-Fitting = Callable[..., annotator_models.Fit | annotator_models.GladFit]
-MODELS: Mapping[str, Fitting] = {
+READ = 10_000  # number of answers to read from the database at a time
+# Models whose accuracy is measured with true labels and compared with that of the majority.
+FitFunction = Callable[..., annotator_models.Fit | annotator_models.GladFit]
+MODELS: Mapping[str, FitFunction] = {
     "dawid_skene": annotator_models.fit_dawid_skene,
     "one_coin": annotator_models.fit_one_coin,
     "mace": annotator_models.fit_mace,
@@ -41,11 +41,11 @@ MODELS: Mapping[str, Fitting] = {
 
 
 class Response(NamedTuple):
-    """An answer that counts.
+    """A valid answer.
 
     unit: key of the unit.
     annotator: key of the annotator.
-    label: canonical text of the answer, as it is compared with others.
+    label: canonical text of the answer, which is compared with other answers.
     language: language of the unit; "" if it is unknown.
     key: id of the unit's item.
     question_language: language that the question asks about; "" if it asks about none.
@@ -61,9 +61,9 @@ class Response(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Responses:
-    """Answers that count, ordered by language, unit and time.
+    """Valid answers, ordered by language, unit and time.
 
-    rows: a row for each answer, with the columns of a Response.
+    rows: a row for each answer, with the fields of a Response as columns.
     """
 
     rows: pa.RecordBatch
@@ -79,8 +79,8 @@ class Responses:
         units: Ints = self.rows["unit"].to_numpy()
         return units
 
-    def where(self, marked: Bools) -> "Responses":
-        return Responses(self.rows.filter(pa.array(marked)))
+    def where(self, mask: Bools) -> "Responses":
+        return Responses(self.rows.filter(pa.array(mask)))
 
     def without(self, units: Collection[int]) -> "Responses":
         return self.where(~np.isin(self.unit, [*units])) if units else self
@@ -93,27 +93,27 @@ class Responses:
 
 
 def values_of(task: Task, responses: Responses | None = None) -> list[str]:
-    """Return the distinct canonical texts that are compared.
+    """Return the distinct canonical texts of answers.
 
     In tasks that ask about one language at a time, these are yes, no and und.
 
-    responses: answers; only needed if the possible texts are not known beforehand.
+    responses: answers; needed only if the possible texts are not known from the task.
     """
     texts = [] if responses is None else pc.unique(responses.rows["label"]).to_pylist()
     return task.kind.form.values(task.kind.statistics.compared(task), texts)
 
 
 def answers(task: Task, *, repeats: bool = False) -> Responses:
-    """Return the answers that count.
+    """Return the task's valid answers.
 
-    repeats: whether to include a person's additional answers to the same unit, which can exist in imported files.
+    repeats: whether to include an annotator's repeated answers to the same unit, which imported files may contain.
     """
     statistics, text = task.kind.statistics, pa.string()
     kinds = [Judgment.ANSWER, *([Judgment.REPEAT] if repeats else [])]
     live = Judgment.objects.live().of_work().filter(unit__task=task, unit__known_answer="", kind__in=kinds)
-    # Exclude units for which a second person was asked because of the first answer. They would bias agreement.
+    # Exclude units that went to a second annotator because of the first answer. They would bias agreement.
     live = live.exclude(unit__in=Transition.objects.filter(unit__task=task, event="named").order_by().values("unit"))
-    # If items do not declare their language, it cannot be taken from their queue either.
+    # If items don't declare their language, it can't be taken from their queue either.
     paths = ("unit__item__language",) if task.languages else statistics.spoken_paths
     fields = dict.fromkeys(("unit", "annotator"), pa.int64())
     fields |= dict.fromkeys(("label", "unit__asked", "unit__item__key", *paths), text)
@@ -134,11 +134,11 @@ def answers(task: Task, *, repeats: bool = False) -> Responses:
 
 @dataclass(frozen=True)
 class Model:
-    """A model of annotators (one of MODELS) that was fitted to the answers of a task.
+    """One of MODELS, fitted to a task's answers.
 
     rows: row in `posterior` by unit key.
     posterior: posterior probability of each label for each unit (U, K); columns are in the order of the labels.
-    ends: for each language, the number of rounds after which fitting ended, and whether the model had converged.
+    ends: number of rounds of the fit, and whether it converged, by language.
     """
 
     rows: Mapping[Hashable, int]
@@ -146,18 +146,18 @@ class Model:
     ends: Mapping[str, tuple[int, bool]]
 
 
-def modelled(task: Task, responses: Responses, labels: list[str], fit: Fitting) -> Model:
-    """Fit a model to the answers of a task.
+def fit_model(task: Task, responses: Responses, labels: list[str], fit: FitFunction) -> Model:
+    """Fit a model to a task's answers.
 
-    If items declare their languages, a separate model is fitted to each language, because people qualify separately for
-    each language. Otherwise, one model is fitted to all answers.
+    If items declare their languages, each language has its own model, because annotators qualify for each language
+    separately. Otherwise, one model is fitted to all answers.
     """
     parts = [part for _, part in responses.by_language()] if task.languages else [responses]
     rows: dict[Hashable, int] = {}
     posteriors: list[Floats] = []
     ends: dict[str, tuple[int, bool]] = {}
     for part in parts:
-        table = tabled(part, labels)
+        table = encode_answers(part, labels)
         result = fit(table, seed=task.draw.seed)
         rows |= {unit: len(rows) + index for index, unit in enumerate(table.units)}
         posteriors.append(result.posterior)
@@ -165,12 +165,14 @@ def modelled(task: Task, responses: Responses, labels: list[str], fit: Fitting) 
     return Model(rows, np.concatenate(posteriors) if posteriors else np.zeros((0, len(labels))), ends)
 
 
-def tabled(responses: Responses, labels: Sequence[str]) -> Answers:
-    """Return the answers as indices. Units and annotators are in order of first appearance.
+def encode_answers(responses: Responses, labels: Sequence[str]) -> Answers:
+    """Encode answers as indices of units, annotators and labels.
 
-    labels: all possible labels. Grades must be in their order.
+    Units and annotators are numbered in order of first appearance.
 
-    Raise ValueError for an answer that is not a label.
+    labels: all possible labels. Grades must be in ascending or descending order.
+
+    Raise ValueError if an answer is not one of the labels.
     """
     encoded = [responses.rows[name].dictionary_encode() for name in ("unit", "annotator", "label")]
     units, annotators, texts = (tuple(column.dictionary.to_pylist()) for column in encoded)
@@ -188,10 +190,10 @@ def posterior_of(model: Model, table: Answers) -> Floats:
 
 
 @dataclass(frozen=True)
-class Fitted:
-    """The answers of a task, and Dawid and Skene's model fitted to them.
+class FittedAnswers:
+    """A task's answers, and Dawid and Skene's model fitted to them.
 
-    responses: answers that count.
+    responses: valid answers.
     labels: the distinct canonical texts.
     model: the model; None if answers are label sets.
     """
@@ -206,40 +208,40 @@ class Fitted:
 
     @cached_property
     def _counts(self) -> tuple[Ints, Mapping[Hashable, int]]:
-        table = tabled(self.responses, self.labels)
+        table = encode_answers(self.responses, self.labels)
         return table.counts(), {unit: row for row, unit in enumerate(table.units)}
 
 
-def fitted(task: Task, *, repeats: bool = False, without: Collection[int] = ()) -> Fitted:
-    """Read the answers of a task, and fit Dawid and Skene's model to them.
+def fit_answers(task: Task, *, repeats: bool = False, without: Collection[int] = ()) -> FittedAnswers:
+    """Read a task's answers, and fit Dawid and Skene's model to them.
 
-    repeats: whether to include a person's additional answers to the same unit.
+    repeats: whether to include an annotator's repeated answers to the same unit.
     without: keys of units to leave out.
     """
     responses = answers(task, repeats=repeats).without(without)
     labels = values_of(task, responses)
     several = task.kind.form.several
-    return Fitted(
-        responses, labels, None if several else modelled(task, responses, labels, annotator_models.fit_dawid_skene)
+    return FittedAnswers(
+        responses, labels, None if several else fit_model(task, responses, labels, annotator_models.fit_dawid_skene)
     )
 
 
-def second_opinions(fit: Fitted, units: Collection[int]) -> Floats:
-    """Return the posterior of each label according to Dawid and Skene's model, (N, K); 0 for units without answers."""
+def label_posteriors(fit: FittedAnswers, units: Collection[int]) -> Floats:
+    """Return each label's posterior under Dawid and Skene's model, (N, K); 0 for units without answers."""
     if fit.model is None:
         return np.zeros((len(units), len(fit.labels)))
     return _rows_of(fit.model.posterior, fit.model.rows, units)
 
 
-def vote_shares(fit: Fitted, units: Collection[int]) -> Floats:
-    """Return the share of each label among the answers to each unit, (N, K); 0 for units without answers."""
+def vote_shares(fit: FittedAnswers, units: Collection[int]) -> Floats:
+    """Return each label's share of the answers to each unit, (N, K); 0 for units without answers."""
     counts = fit.counts_of(units)
     shares: Floats = counts / np.maximum(1, counts.sum(axis=1, keepdims=True))
     return shares
 
 
-def pairs_that_agree(fit: Fitted, units: Collection[int]) -> Floats:
-    """Return the share of pairs of answers to each unit that agree, (N,); NaN for units with fewer than two answers."""
+def agreement_shares(fit: FittedAnswers, units: Collection[int]) -> Floats:
+    """Return the share of agreeing pairs among each unit's answers, (N,); NaN for units with fewer than two answers."""
     counts = fit.counts_of(units)
     number = counts.sum(axis=1)
     same = (counts * (counts - 1)).sum(axis=1) / np.maximum(1, number * (number - 1))
@@ -247,7 +249,7 @@ def pairs_that_agree(fit: Fitted, units: Collection[int]) -> Floats:
 
 
 def _rows_of(table: NDArray[Number], rows: Mapping[Hashable, int], units: Collection[int]) -> NDArray[Number]:
-    """Return the rows of units in a table; rows of zeros for units that are not in the table.
+    """Return the table's rows for these units. Units that are not in the table get rows of zeros.
 
     rows: row in the table by unit key.
     """
@@ -259,18 +261,18 @@ def _rows_of(table: NDArray[Number], rows: Mapping[Hashable, int], units: Collec
 
 # --- Accuracy of the majority and of models, measured with true labels
 
-# A function that takes a part of the answers, ordered by unit, and returns the measures for them.
-Measuring = Callable[[Responses], dict[str, Any]]
+# A function that takes a subset of the answers, ordered by unit, and returns their measures.
+MeasureFunction = Callable[[Responses], dict[str, Any]]
 
 
 class UnknownLabel(ValueError):
-    """A true label is not one of the task's labels. The message names it."""
+    """Raised if a true label is not one of the task's labels. The message names the label."""
 
 
-def against(
+def gold_measure(
     task: Task, responses: Responses, labels: list[str], model: Model | None, gold: Mapping[str, str]
-) -> Measuring:
-    """Return a function that compares a part of the answers with true labels.
+) -> MeasureFunction:
+    """Return a function that compares a subset of the answers with true labels.
 
     responses: all answers.
     labels: the distinct canonical texts.
@@ -280,21 +282,22 @@ def against(
     Raise UnknownLabel if a true label is not one of the task's labels.
     """
     if model is None:
-        return partial(_closeness, task=task, truth=_true_sets(task, responses, gold))
-    label_indices, table = _true_indices(task, responses, labels, gold), tabled(responses, labels)
+        return partial(_mean_f1, task=task, truth=_true_sets(task, responses, gold))
+    label_indices, table = _true_indices(task, responses, labels, gold), encode_answers(responses, labels)
     labelled_rows = [index for index, unit in enumerate(table.units) if unit in label_indices]
     true_indices = np.array([label_indices[table.units[index]] for index in labelled_rows], dtype=np.int64)
     shares = {"majority": credit(table.counts()[labelled_rows], true_indices)}
-    # Keep only one model in memory at a time, because the posterior for millions of answers is large.
+    # Keep only one other model in memory at a time, because the posterior for millions of answers is large.
     for name, fit in MODELS.items():
-        fitted_model = model if name == "dawid_skene" else modelled(task, responses, labels, fit)
+        fitted_model = model if name == "dawid_skene" else fit_model(task, responses, labels, fit)
         shares[name] = credit(posterior_of(fitted_model, table)[labelled_rows], true_indices)
     rows = {table.units[index]: row for row, index in enumerate(labelled_rows)}
-    return partial(_accuracies, rows=rows, shares=shares, sure=posterior_of(model, table)[labelled_rows].max(axis=1))
+    posteriors = posterior_of(model, table)[labelled_rows].max(axis=1)
+    return partial(_accuracies, rows=rows, shares=shares, posteriors=posteriors)
 
 
 def _true_indices(task: Task, responses: Responses, labels: list[str], gold: Mapping[str, str]) -> dict[int, int]:
-    """Return the index of the true label in `labels`, by unit key. Units without a true label are left out."""
+    """Return the true label's index in `labels`, by unit key. Units without a true label are left out."""
     indices = {label: index for index, label in enumerate(labels)}
     truth = {}
     for response in responses:
@@ -310,15 +313,15 @@ def _true_indices(task: Task, responses: Responses, labels: list[str], gold: Map
 
 
 def _accuracies(
-    responses: Responses, *, rows: Mapping[Hashable, int], shares: Mapping[str, Floats], sure: Floats
+    responses: Responses, *, rows: Mapping[Hashable, int], shares: Mapping[str, Floats], posteriors: Floats
 ) -> dict[str, Any]:
-    """Return the accuracy of the majority and of each model on the units that were answered.
+    """Return the accuracy of the majority and of each model on the units answered.
 
-    responses: the answers.
-    rows: row by unit key, for units that have a true label.
-    shares: for the majority and each of MODELS, its score in each row, from 0 to 1. The score is a fraction if several
-        labels tie and one of them is right.
-    sure: posterior of the label that Dawid and Skene's model considers most likely, by row.
+    responses: a subset of the answers.
+    rows: row by unit key, for units with a true label.
+    shares: score of the majority and of each of MODELS by row, from 0 to 1. The score is a fraction if several labels
+        tie and one of them is right.
+    posteriors: posterior of the most likely label under Dawid and Skene's model, by row.
     """
     answered_rows = [rows[unit] for unit in dict.fromkeys(responses.unit.tolist()) if unit in rows]
     parts = {name: share[answered_rows] for name, share in shares.items()}
@@ -326,18 +329,18 @@ def _accuracies(
         "units": len(answered_rows),
         **{name: proportion(float(share.sum()), len(answered_rows)).as_dict() for name, share in parts.items()},
         "worse": _worse(parts),
-        "sure": float(sure[answered_rows].mean()) if answered_rows else None,
+        "sure": float(posteriors[answered_rows].mean()) if answered_rows else None,
     }
 
 
 def _worse(shares: Mapping[str, Floats]) -> list[str]:
     """Return the names of models that are significantly less accurate than the majority.
 
-    Each model is compared with the majority by McNemar's exact test, on the units where their scores differ. The
-    p-values are corrected by Holm's method.
+    McNemar's exact test compares each model with the majority on the units where their scores differ. The p-values are
+    corrected by Holm's method.
     """
-    ahead = {name: shares["majority"] - share for name, share in shares.items() if name != "majority"}
-    wins = {name: (int((share > SLACK).sum()), int((share < -SLACK).sum())) for name, share in ahead.items()}
+    differences = {name: shares["majority"] - share for name, share in shares.items() if name != "majority"}
+    wins = {name: (int((share > SLACK).sum()), int((share < -SLACK).sum())) for name, share in differences.items()}
     p_values = holm([mcnemar(*counts) for counts in wins.values()])
     return [
         name for (name, (won, lost)), p in zip(wins.items(), p_values, strict=True) if won > lost and p <= 1 - LEVEL
@@ -345,9 +348,9 @@ def _worse(shares: Mapping[str, Floats]) -> list[str]:
 
 
 def _true_sets(task: Task, responses: Responses, gold: Mapping[str, str]) -> dict[int, set[str]]:
-    """Return the set of true labels by unit key, for units that have any.
+    """Return the set of true labels by unit key, for units with true labels.
 
-    A unit can have more true labels than an answer is allowed to have.
+    A unit may have more true labels than an answer may contain.
     """
     form = task.kind.form
     truth = {}
@@ -362,8 +365,8 @@ def _true_sets(task: Task, responses: Responses, gold: Mapping[str, str]) -> dic
     return truth
 
 
-def _closeness(responses: Responses, *, task: Task, truth: Mapping[int, set[str]]) -> dict[str, Any]:
-    """Return how well the labels that most people chose agree with the true labels, as the mean F1 over units."""
+def _mean_f1(responses: Responses, *, task: Task, truth: Mapping[int, set[str]]) -> dict[str, Any]:
+    """Return the mean F1 of the labels chosen by a majority, over units with true labels."""
     form = task.kind.form
     scores = []
     for unit, group in groupby(responses, attrgetter("unit")):

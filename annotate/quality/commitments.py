@@ -1,9 +1,9 @@
-"""Records of a task's random draws, and the digests that are published so that others can verify the draws.
+"""Records of a task's random draws, and the published digests with which others can verify the draws.
 
 The draws depend on a secret of the task. A digest of the secret is published from the start, so the secret cannot be
 changed later. When the task is closed, a digest of the outcomes of all drawn units is published too. The secret itself
-is published at the same time, with a file that lists each draw and its candidate ids. The file names annotators by
-their pseudonyms, and does not contain the labels of gold answers. core/draws/committed_draws.py makes the draws.
+can then be published, with a file that lists each draw and its candidate ids. The file identifies annotators by their
+pseudonyms, and does not contain the labels of gold answers. core/draws/committed_draws.py makes the draws.
 """
 
 import json
@@ -20,45 +20,45 @@ from annotate.core.draws.committed_draws import NOBODY, OF_UNITS, OUTCOME, Line,
 from annotate.models import Judgment, Lot, Task, Unit
 from corpora.database.bulk_rows import listed
 
-READ = 2_000  # number of rows that are read from the database at a time
+READ = 2_000  # number of rows to read from the database at a time
 FILE = "lots.jsonl"
 
-# --- Draws. The callers of these functions have opened a transaction.
+# --- Draws. Callers must have opened a transaction.
 
 
 def draw_independently(task: Task, purpose: str, keys: Iterable[str], share: float) -> set[str]:
-    """Draw each id independently with the probability `share`, and record the draw. If the share is 0, do nothing."""
+    """Draw each id independently with the probability `share`, and record the draw. Do nothing if the share is 0."""
     listed = list(dict.fromkeys(keys))
     if not share or not listed:
         return set()
     lots = task.lots
     drawn_keys = [key for key in listed if hash_order.is_drawn(share, lots=lots, purpose=purpose, key=key)]
-    keep(task, purpose, (), {"share": share}, listed, drawn_keys)
+    record_draw(task, purpose, (), {"share": share}, listed, drawn_keys)
     return set(drawn_keys)
 
 
-def drawn(task: Task, purpose: str, of: Sequence[str], keys: Iterable[str], count: int) -> list[str]:
+def draw_ids(task: Task, purpose: str, of: Sequence[str], keys: Iterable[str], count: int) -> list[str]:
     """Draw a number of ids, and record the draw.
 
-    of: stratum, queue or language for which the ids are drawn.
-    keys: ids from which to draw.
+    of: stratum, queue or language that the draw is for.
+    keys: ids to draw from.
     count: number of ids to draw.
     """
     listed = list(keys)
     drawn_keys = hash_order.draw_sample(listed, count, lots=task.lots, purpose=purpose)
-    keep(task, purpose, of, {"count": count}, listed, drawn_keys)
+    record_draw(task, purpose, of, {"count": count}, listed, drawn_keys)
     return drawn_keys
 
 
-def drawn_units(
+def draw_units(
     task: Task, purpose: str, units: QuerySet[Unit], paths: Sequence[str], counts: Mapping[tuple[str, ...], int]
 ) -> list[int]:
     """Draw units from each stratum, and record the draws.
 
-    Because there can be many units, only the ids of one stratum are in memory at a time. They are all read before the
-    draw is stored. Otherwise, SQLite would refuse to store it if somebody else has written in the meantime.
+    There can be many units, so only one stratum's ids are in memory at a time. They are all read before the draw is
+    stored, because SQLite would refuse to store it during the query if there was another write in the meantime.
 
-    paths: field paths whose values define the stratum of a unit.
+    paths: field paths whose values define a unit's stratum.
     counts: number of units to draw, by stratum.
 
     Return the keys of the drawn units.
@@ -67,12 +67,12 @@ def drawn_units(
     for stratum in list(units.order_by(*paths).values_list(*paths).distinct()):
         of_stratum = units.filter(**dict(zip(paths, stratum, strict=True))).order_by("pk")
         rows = list(of_stratum.values_list("item__key", "pk"))
-        drawn_ids = set(drawn(task, purpose, stratum, [id for id, _ in rows], counts.get(stratum, 0)))
+        drawn_ids = set(draw_ids(task, purpose, stratum, [id for id, _ in rows], counts.get(stratum, 0)))
         unit_keys += [key for id, key in rows if id in drawn_ids]
     return unit_keys
 
 
-def keep(
+def record_draw(
     task: Task, purpose: str, of: Sequence[str], how: dict[str, Any], frame: Sequence[Any], drawn: Sequence[Any]
 ) -> None:
     Lot.objects.create(task=task, purpose=purpose, of=list(of), how=how, frame=list(frame), drawn=list(drawn))
@@ -82,18 +82,18 @@ def keep(
 
 
 def section(task: Task, *, tell_secret: bool) -> dict[str, Any]:
-    """Return the published digests, and the secret if it is published too, as JSON data.
+    """Return the manifest's section on the draws: the published digests, and the secret if `tell_secret` is set.
 
     secret: the secret; None if it is not published yet.
-    file: name of the file with which the draws can be repeated; None if the secret is not published yet.
-    outcomes: times at which the outcomes of the drawn units were recorded, with their digests. The last entry counts.
+    file: name of the file needed to repeat the draws; None if the secret is not published yet.
+    outcomes: times at which the drawn units' outcomes were recorded, with their digests. The last entry is valid.
     """
-    fixed = Lot.objects.filter(task=task, purpose=OUTCOME).order_by("pk").values_list("how", flat=True)
+    records = Lot.objects.filter(task=task, purpose=OUTCOME).order_by("pk").values_list("how", flat=True)
     return {
         "secret_sha256": sha256(task.secret.encode()).hexdigest(),
         "secret": task.secret if tell_secret else None,
         "file": FILE if tell_secret else None,
-        "outcomes": [{"at": parameters["at"], "digest": parameters["digest"]} for parameters in fixed],
+        "outcomes": [{"at": parameters["at"], "digest": parameters["digest"]} for parameters in records],
     }
 
 
@@ -102,13 +102,11 @@ def write_lots(path: Path, task: Task) -> None:
         file.writelines(json.dumps(line, ensure_ascii=False) + "\n" for line in lines(task))
 
 
-def fix(task: Task) -> str:
-    """Record the outcomes of a closed task's drawn units, unless the same outcomes are already recorded.
+def record_outcomes(task: Task) -> str:
+    """Record the outcomes of a closed task's drawn units, and return their digest; "" if nothing was drawn.
 
-    If outcomes have changed since the last record, a record is added, and the earlier digest is kept. The caller has
+    If the last record has the same outcomes, none is added. Otherwise, earlier records are kept. Callers must have
     locked the task.
-
-    Return the digest; "" if nothing was drawn with the secret.
     """
     other_lines = [line for line in lines(task) if line["lot"] != OUTCOME]
     if not other_lines:
@@ -131,9 +129,7 @@ def fix(task: Task) -> str:
 
 
 def _outcomes(task: Task, keys: Collection[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield the id, the language that the question names, and the outcome of each exported unit of some items.
-
-    The units are in the order of the draw.
+    """Yield the id, question language and outcome of each exported unit of these items, in the order of the draw.
 
     keys: ids of the items.
     """
@@ -153,9 +149,9 @@ def _outcomes(task: Task, keys: Collection[str]) -> Iterator[tuple[str, str, str
 
 
 def lines(task: Task) -> Iterator[Line]:
-    """Yield the records with which committed_draws.py verifies the draws.
+    """Yield the records that committed_draws.py needs to verify the draws.
 
-    The draws of sides and of hidden suggestions are left out, because an exported set shows their results.
+    Draws of sides and of hidden suggestions are left out, because exported rows contain their results.
     """
     for lot in Lot.objects.filter(task=task).exclude(purpose=NOBODY).iterator(chunk_size=100):
         yield draw_line(lot.purpose, lot.of, lot.how, lot.frame, lot.drawn)

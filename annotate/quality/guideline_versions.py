@@ -1,4 +1,4 @@
-"""Versions of a task's guidelines. Each language has its own versions, and old versions never change."""
+"""Versions of a task's guidelines. Each language has its own versions. Existing versions never change."""
 
 from collections.abc import Collection, Iterable, Mapping
 from typing import TypeVar
@@ -24,10 +24,10 @@ def newest_of(task: Task) -> dict[str, Guidelines]:
 
 
 def in_language(language: str, newest: Mapping[str, Version]) -> Version | None:
-    """Return the guidelines that are in force for a language; None if there are none in any language.
+    """Return the guidelines in force for a language; None if there are none in any language.
 
-    These are the guidelines in this language, or in the closest one that its readers understand, such as pt for pt-BR.
-    If there are none, they are the guidelines in English, or else in any other language.
+    These are the guidelines in this language, or in the closest one that its speakers understand, such as pt for pt-BR;
+    otherwise in English, or else in any other language.
 
     newest: newest version by language.
     """
@@ -35,7 +35,7 @@ def in_language(language: str, newest: Mapping[str, Version]) -> Version | None:
 
 
 def current(task: Task, language: str = ENGLISH) -> Guidelines | None:
-    """Return the guidelines of a task that are in force for a language, as `in_language` does."""
+    """Return a task's guidelines in force for a language, see `in_language`."""
     return in_language(language, newest_of(task))
 
 
@@ -45,43 +45,42 @@ def versions(task: Task, language: str) -> list[Guidelines]:
 
 
 def languages(task: Task) -> list[str]:
-    """Return the codes of the languages in which a task has guidelines, sorted."""
+    """Return the sorted codes of the languages in which a task has guidelines."""
     return sorted(newest_of(task))
 
 
 def majors(task: Task) -> dict[str, int]:
-    """Return the major version of the guidelines in force, by language of the task's items.
+    """Return the major version of the guidelines in force, by language of the task's items; 0 without guidelines.
 
-    People must pass the test under this version. It is 0 if there are no guidelines.
+    Annotators must pass the test under this version.
     """
     return majors_of([task])[task.pk]
 
 
 def majors_of(tasks: Iterable[Task]) -> dict[int, dict[str, int]]:
     """Return the result of `majors` for several tasks, by task key."""
-    listed = list(tasks)
-    # The texts are long, so they are not read.
-    rows = Guidelines.objects.filter(task__in=listed).order_by().values_list("task_id", "language", "major")
-    return holding(listed, rows if listed else ())
+    all_tasks = list(tasks)
+    # Don't load the texts, which are long.
+    rows = Guidelines.objects.filter(task__in=all_tasks).order_by().values_list("task_id", "language", "major")
+    return majors_in_force(all_tasks, rows if all_tasks else ())
 
 
-def holding(listed: list[Task], versions: Iterable[tuple[int, str, int]]) -> dict[int, dict[str, int]]:
-    """Return the result of `majors_of`, from versions that have already been read from the database.
+def majors_in_force(tasks: list[Task], versions: Iterable[tuple[int, str, int]]) -> dict[int, dict[str, int]]:
+    """Return the result of `majors_of`, without a query.
 
-    listed: the tasks.
     versions: (task key, language, major version) of each version of the guidelines.
     """
-    newest: dict[int, dict[str, int]] = {task.pk: {} for task in listed}
+    newest: dict[int, dict[str, int]] = {task.pk: {} for task in tasks}
     for task, language, major in sorted(versions):
         newest[task][language] = max(major, newest[task].get(language, 0))
     return {
         task.pk: {language: in_language(language, newest[task.pk]) or 0 for language in task.languages}
-        for task in listed
+        for task in tasks
     }
 
 
 def add_first(task: Task, texts: Mapping[str, str]) -> None:
-    """Store the first guidelines of a task, with the version 1.0 in each language.
+    """Store a task's first guidelines, as version 1.0 in each language.
 
     texts: Markdown by language.
     """
@@ -93,7 +92,7 @@ def add_first(task: Task, texts: Mapping[str, str]) -> None:
 def check_version(task: Task, language: str, text: str) -> None:
     """Raise NotFound or InvalidAnswer if the task cannot have these guidelines."""
     if task.languages and language not in {*task.languages, ENGLISH}:
-        raise NotFound(f"This task has no records in {language!r}, so nobody would read these guidelines.")
+        raise NotFound(f"This task has no records in {language!r}, so no annotator would see these guidelines.")
     if not text.strip():
         raise InvalidAnswer("The guidelines are empty. Write rules for annotators to follow.")
     if fault := guidelines_fault(text):
@@ -104,16 +103,16 @@ def check_version(task: Task, language: str, text: str) -> None:
 def new_version(task: Task, language: str, text: str, *, major: bool, after: int | None = None) -> Guidelines:
     """Add a version of the guidelines in a language.
 
-    If the language had no guidelines of its own, a minor version is a translation of those in force and gets their
+    If the language has no guidelines of its own yet, a minor version is a translation of those in force and gets their
     number.
 
-    major: whether it is a major version, after which everyone must take the test again.
-    after: key of the version on which the text is based; None if unknown.
+    major: whether this is a major version, after which annotators must take the test again.
+    after: key of the version that the text is based on; None if unknown.
 
-    Raise WrongStage if another version has come into force in the meantime.
+    Raise WrongStage if a newer version than `after` is in force.
     """
     check_version(task, language, text)
-    # Lock the task. Without the lock, two versions that are added at the same time could get the same number.
+    # Lock the task, so that two versions added at the same time don't get the same number.
     Task.all_objects.select_for_update(no_key=True).get(pk=task.pk)
     newest = current(task, language)
     if after is not None and newest is not None and newest.pk != after:
@@ -131,40 +130,40 @@ def new_version(task: Task, language: str, text: str, *, major: bool, after: int
 
 
 def qualified(task: Task) -> QuerySet[Qualification]:
-    """Return the qualifications that are valid, because their major version of the guidelines is still in force."""
-    holding = Q(pk=None)
+    """Return the valid qualifications: those whose major version of the guidelines is still in force."""
+    is_valid = Q(pk=None)
     for language, major in majors(task).items():
-        holding |= Q(language=language, major=major)
-    return task.qualifications.filter(holding).order_by()
+        is_valid |= Q(language=language, major=major)
+    return task.qualifications.filter(is_valid).order_by()
 
 
-def qualified_in(tasks: Collection[Task]) -> dict[int, dict[str, set[int]]]:
+def qualified_annotators(tasks: Collection[Task]) -> dict[int, dict[str, set[int]]]:
     """Return the keys of qualified annotators, by task key and language.
 
     The number of queries does not depend on the number of tasks.
     """
     annotators: dict[int, dict[str, set[int]]] = {task.pk: {} for task in tasks}
-    holding = majors_of(tasks)
+    in_force = majors_of(tasks)
     qualifications = Qualification.objects.filter(task__in=tasks).order_by()
     for task, language, major, person in qualifications.values_list("task_id", "language", "major", "annotator_id"):
-        if holding[task].get(language) == major:
+        if in_force[task].get(language) == major:
             annotators[task].setdefault(language, set()).add(person)
     return annotators
 
 
-def standing_in_tests(
+def qualification_status(
     annotator: Annotator, tested: list[Task]
 ) -> tuple[dict[int, dict[str, int]], dict[int, set[str]]]:
-    """Return the major versions of the guidelines in force, and the languages in which a test on these was passed.
+    """Return the major versions of the guidelines in force, and the languages in which the annotator passed their test.
 
-    Both are mappings with the task's primary key as key.
+    Both are mappings by task key.
     """
     columns = ("task_id", "language", "major")
     held = Qualification.objects.filter(annotator=annotator, task__in=tested).order_by()
     versions = Guidelines.objects.filter(task__in=tested).order_by().values_list(*columns, Value(0))
-    # Use a single statement, because this runs for every answer.
+    # Use a single query, because this runs for every answer.
     rows = list(versions.union(held.values_list(*columns, Value(1)), all=True))
-    majors = holding(tested, [row[:3] for row in rows if not row[3]])
+    majors = majors_in_force(tested, [row[:3] for row in rows if not row[3]])
     passed: dict[int, set[str]] = {task.pk: set() for task in tested}
     for task, language, major, is_held in rows:
         if is_held and majors[task].get(language) == major:

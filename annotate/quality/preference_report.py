@@ -1,4 +1,4 @@
-"""Tables and sentences that present preferences on pages, in commands and on cards.
+"""Tables and sentences on preferences between systems, for pages, commands and dataset cards.
 
 preference_statistics.py computes the figures.
 """
@@ -8,7 +8,7 @@ from typing import Any
 
 from annotate.core.estimation.resampling import LEAST_LEFT_OUT
 from annotate.core.measures.paired_comparisons import MIN_FINITE
-from annotate.quality.agreement_report import Address, Section, nowhere, person_column
+from annotate.quality.agreement_report import Address, Section, no_link, person_column
 from annotate.reports.numbers import coefficient, estimate, p_value, percent
 from annotate.reports.tables import NUMBER, Cell, Column, Table, are, estimated, language, many, numbered, share, table
 
@@ -18,8 +18,8 @@ TIE, NONE = "tie", "none"
 # --- Tables
 
 
-def two_tables(pair: Section) -> list[Table]:
-    """Return two tables for a pair of systems: how often each was preferred, and how often by a majority."""
+def answer_tables(pair: Section) -> list[Table]:
+    """Return two tables for a pair of systems: how often each was preferred, overall and by a majority."""
     a, b = pair["systems"]
     display_names = {a: a, b: b, TIE: "no difference", NONE: "no majority"}
 
@@ -41,7 +41,7 @@ def two_tables(pair: Section) -> list[Table]:
 
 
 def pair_table(section: Section, *, shown: int | None = None) -> Table:
-    """Return a table with a row for each pair of systems.
+    """Return a table of preferences with a row for each pair of systems.
 
     shown: maximum number of rows; None for all. If there are more pairs, those with the lowest p-values are shown.
     """
@@ -65,9 +65,9 @@ def pair_table(section: Section, *, shown: int | None = None) -> Table:
 
 
 def language_table(report: Section) -> Table | None:
-    """Return a table of the preferences between two systems in each language.
+    """Return a table of the preferences between two systems by language.
 
-    Return None if there is only one language, or if there are more than two systems.
+    Return None if there is only one language, or more than two systems.
     """
     if len(report["languages"]) < 2 or len(report["systems"]) != 2:
         return None
@@ -86,7 +86,7 @@ def _share_column(answer: str) -> Column:
 
 
 def order_table(report: Section) -> Table:
-    """Return a table of three or more systems, with how often each wins and its strength.
+    """Return a table of three or more systems, with their win rates and strengths.
 
     Strengths are left out if they are not finite.
     """
@@ -101,7 +101,7 @@ def order_table(report: Section) -> Table:
 
 
 def difference_table(report: Section, *, shown: int | None = None) -> Table:
-    """Return a table of the differences in strength between systems, with a row for each pair.
+    """Return a table of differences in strength, with a row for each pair of systems.
 
     shown: maximum number of rows; None for all. If there are more pairs, those whose systems have the most judgments
         are shown.
@@ -120,7 +120,7 @@ def difference_table(report: Section, *, shown: int | None = None) -> Table:
 
 
 def _tie_columns(order: Mapping[str, Section], key: str, system_of: Callable[[dict[str, Any]], Any]) -> list[Column]:
-    """Return a column for each treatment of ties, unless strengths are not finite with it.
+    """Return a column for each treatment of ties that leads to finite strengths.
 
     order: results by treatment of ties.
     key: key of the results that the columns show: "strengths" or "differences".
@@ -142,9 +142,9 @@ def _tie_columns(order: Mapping[str, Section], key: str, system_of: Callable[[di
 
 
 def side_table(
-    people: Sequence[dict[str, Any]], names: Mapping[int, str], *, address: Address = nowhere, sort: str = ""
+    people: Sequence[dict[str, Any]], names: Mapping[int, str], *, address: Address = no_link, sort: str = ""
 ) -> Table:
-    """Return a table of how often each person chose the first side, with the most one-sided person first.
+    """Return a table of how often each annotator chose the first side, most one-sided first.
 
     people: rows of `people` in the report.
     names, address: see agreement_report.person_column.
@@ -168,8 +168,8 @@ def words(report: Section) -> list[str]:
     """Return sentences that explain and complete the tables."""
     whole = report["all"]
     sentences = [
-        "Shares are of all judgments, and ties count as a separate answer. The intervals describe similar messages "
-        "judged by the same people, so the judgments of a message are treated as a cluster. With fewer than "
+        "Shares are of all judgments, and ties count as a separate answer. The intervals apply to similar messages "
+        "judged by the same annotators, so the judgments of a message are treated as a cluster. With fewer than "
         f"{LEAST_LEFT_OUT} messages, there is no interval. A majority is more than half of the judgments of a "
         "comparison.",
     ]
@@ -191,14 +191,14 @@ def words(report: Section) -> list[str]:
         sentences += order_words(whole["order"])
     if whole["equal"]:
         sentences.append(
-            f"In {are(whole['equal'], 'comparison', 'comparisons')}, both systems suggest the same replies. Nobody "
-            "was asked, and each counts as one tie per person who would have been asked."
+            f"In {are(whole['equal'], 'comparison', 'comparisons')}, both systems suggest the same replies. No "
+            "annotator was asked, and each counts as one tie per annotator who would have been asked."
         )
     return [*sentences, side_words(whole["sides"], whole["people"])]
 
 
 def agreement_words(report: Section) -> list[str]:
-    """Return a sentence about agreement. Only commands need it, because pages and cards have a section on agreement."""
+    """Return a sentence on agreement for commands. Pages and cards have a separate section on it."""
     if (alpha := report["all"]["agreement"])["value"] is None:
         return []
     return [f"Krippendorff’s nominal alpha is {coefficient(alpha)}. For more figures, run `agreement`."]
@@ -212,7 +212,7 @@ def order_words(order: Mapping[str, Section]) -> list[str]:
     if any(results["strengths"] for results in order.values()):
         sentences.append(
             "Strengths are from Bradley and Terry’s model, in natural logarithms: the odds that a system is preferred "
-            "to another are e to the power of the difference. Each strength is relative to "
+            "to another are e to the power of their difference. Each strength is relative to "
             f"{order['half']['reference']}, the system with the most judgments, once without ties and once with a tie "
             "as half a win for both."
         )
@@ -220,9 +220,9 @@ def order_words(order: Mapping[str, Section]) -> list[str]:
         if not results["strengths"]:
             parts = "; ".join(", ".join(group) for group in results["groups"])
             sentences.append(
-                f"{TIES[ties]}, there are no finite strengths, because the systems fall into groups that were not "
-                f"compared, or one of which was never preferred: {parts}. Ask about more messages, or remove systems "
-                "that always win or lose."
+                f"{TIES[ties]}, there are no finite strengths, because the systems fall into groups that were never "
+                f"compared, or a group was never preferred to another: {parts}. Ask about more messages, or remove "
+                "systems that always win or lose."
             )
         elif results["lost"] > 1 - MIN_FINITE:
             sentences.append(
@@ -233,10 +233,10 @@ def order_words(order: Mapping[str, Section]) -> list[str]:
 
 
 def side_words(sides: Section, people: int) -> str:
-    """Return a sentence about whether people prefer the system that they see first.
+    """Return a sentence on whether annotators prefer the system that they see first.
 
-    sides: SIDES for all people together.
-    people: number of people who have answered.
+    sides: SIDES for all annotators together.
+    people: number of annotators who have answered.
     """
     if not people:
         return "Nobody has answered yet, so a preference for a side is unknown."
@@ -257,7 +257,7 @@ def side_words(sides: Section, people: int) -> str:
 
 
 def tables(report: Section, *, shown: int | None = None) -> list[Table]:
-    """Return the tables for cards and commands. They do not include the table of people.
+    """Return the tables for cards and commands, which exclude the table of annotators.
 
     shown: maximum number of pairs of systems in a table; None for all.
     """
@@ -267,7 +267,7 @@ def tables(report: Section, *, shown: int | None = None) -> list[Table]:
     finite = whole["order"] and any(results["differences"] for results in whole["order"].values())
     differences = [difference_table(report, shown=shown)] if finite else []
     main_tables = (
-        two_tables(whole["pairs"][0])
+        answer_tables(whole["pairs"][0])
         if len(report["systems"]) == 2
         else [order_table(report), *differences, pair_table(whole, shown=shown)]
     )

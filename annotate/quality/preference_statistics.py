@@ -1,23 +1,23 @@
-"""Preferences between the systems of a task, computed from the answers that count (answer_models.py).
+"""Preferences between a task's systems, computed from its valid answers (answer_models.py).
 
-If both systems suggest the same replies, nobody is asked, and the unit counts as a tie for each person who would have
-been asked. A unit is unfinished if it waits in a queue for answers. Imported units never wait.
+If both systems suggest the same replies, the unit is not annotated. It counts as one tie for each annotator who would
+have been asked. A unit is unfinished while it is in a queue. Imported units are never in a queue.
 
 `report` returns JSON data:
 
     {"task", "kind", "systems": [name, ...],
      "all": SECTION with these additional keys:
         "comparisons": number of units, including those without answers,
-        "unfinished": number of units that wait for answers,
+        "unfinished": number of units in a queue,
         "equal": number of units for which both systems suggest the same replies,
-        "people": number of people who have answered,
+        "people": number of annotators who have answered,
         "agreement": MEASURE, the nominal alpha, as in agreement_statistics.py,
         "standings": [{"system", "judgments", "won", "tied", "win": ESTIMATE}, ...], most wins first; empty if there are
                      fewer than three systems,
         "order": {"left_out": ORDER without ties, "half": ORDER in which a tie is half a win for both systems}; None if
                  there are fewer than three systems,
-        "sides": SIDES for all people together, in which "out_of_line" is a number of people; also has
-                 "people": [SIDES, ...] for each person, the most one-sided person first
+        "sides": SIDES for all annotators together, in which "out_of_line" is a number of annotators; also has
+                 "people": [SIDES, ...] for each annotator, most one-sided first
      "languages": {code: SECTION}}                     empty if the languages of the units are unknown
 
 SECTION: {"units", "judgments": counts, "pairs": [PAIR, ...]}
@@ -31,7 +31,7 @@ PAIR: {"systems": [a, b], "units", "finished": units, "judgments": counts, "coun
 ORDER: {"reference": system, "strengths": [{"system", "value", "low", "high"}, ...], "differences": [{"systems": [a, b],
     "value", "low", "high"}, ...], "groups": [[system, ...], ...], "lost": share} (paired_comparisons.py).
 
-SIDES: {"annotator": pk, or None for all people, "pseudonym", "judgments": number of judgments whose sides are known,
+SIDES: {"annotator": pk, or None for all, "pseudonym", "judgments": number of judgments with known sides,
     "ties", "first": number of judgments for the first side, "share": ESTIMATE, "p", "out_of_line": bool}
 
 ESTIMATE, MEASURE: as in agreement_statistics.py.
@@ -56,18 +56,18 @@ LEAST_ORDERED = 3
 
 
 class NoPreferences(ValueError):
-    """The task does not ask which system people prefer. The message explains why, and what to do."""
+    """Raised if a task does not ask which system annotators prefer. The message states why, and what to do."""
 
 
 def report(task: Task, *, without: Collection[int] = ()) -> dict[str, Any]:
-    """Return the preferences of a task, as described in the module docstring.
+    """Measure the preferences in a task. The module docstring describes the result.
 
     without: keys of units to leave out.
 
     Raise NoPreferences if the task does not ask for preferences.
     """
     _check_compared(task)
-    waiting = _waiting(task) - set(without)
+    queued = _queued_units(task) - set(without)
     judgments = [judgment for judgment in judgments_of(task) if judgment.unit not in without]
     answered = [judgment for judgment in judgments if judgment.person is not None]
     by_language: dict[str, list[Judgment]] = {}
@@ -82,8 +82,8 @@ def report(task: Task, *, without: Collection[int] = ()) -> dict[str, Any]:
             for name, ties in (("left_out", False), ("half", True))
         }
     whole = {
-        "comparisons": len(waiting | {judgment.unit for judgment in judgments}),
-        "unfinished": len(waiting),
+        "comparisons": len(queued | {judgment.unit for judgment in judgments}),
+        "unfinished": len(queued),
         "equal": len({judgment.unit for judgment in judgments if judgment.person is None}),
         "people": len({judgment.person for judgment in answered}),
         "agreement": agreement_statistics.nominal(task, without=without),
@@ -105,23 +105,23 @@ def _check_compared(task: Task) -> None:
         return
     if systems := task.draw.parameters.get(SYSTEMS):
         raise NoPreferences(
-            f"The task {task.name} compares two predictors by the labels that people give, not by preferences. Export "
+            f"The task {task.name} compares two predictors by annotators’ labels, not by their preferences. Export "
             f"its gold set, and run `assay evaluate {' --against '.join(systems)} --gold FOLDER`."
         )
     raise NoPreferences(
-        f"The task {task.name} does not compare systems: its kind is {task.kind_slug}. Name a task in which people "
-        "choose the better of two systems."
+        f"The task {task.name} does not compare systems: its kind is {task.kind_slug}. Name a task in which "
+        "annotators choose the better of two systems."
     )
 
 
-def _waiting(task: Task) -> set[int]:
-    """Return the keys of the units that wait for answers."""
+def _queued_units(task: Task) -> set[int]:
+    """Return the keys of the units in a queue."""
     return set(task.units.exported().queued().values_list("pk", flat=True))
 
 
 def judgments_of(task: Task) -> list[Judgment]:
-    """Return the answers that count, and a tie per person for each unit whose systems suggest the same replies."""
-    waiting = _waiting(task)
+    """Return the valid answers, and a tie per annotator for each unit whose systems suggest the same replies."""
+    queued = _queued_units(task)
     compared = Comparison.objects.filter(unit__task=task)
     pairs = {comparison.unit_id: comparison for comparison in compared if comparison.unit_id is not None}
     side_rows = Side.objects.filter(unit__task=task).values_list("unit", "annotator", "first")
@@ -139,7 +139,7 @@ def judgments_of(task: Task) -> list[Judgment]:
         if unit in pairs:
             a, b = sorted(pairs[unit].systems)
             first, message = sides.get((unit, person), ""), key.removesuffix(pair_suffix(a, b))
-            judgments.append(Judgment(unit, person, (a, b), label, first, language, message, unit not in waiting))
+            judgments.append(Judgment(unit, person, (a, b), label, first, language, message, unit not in queued))
     return judgments
 
 

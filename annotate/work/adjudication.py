@@ -490,7 +490,7 @@ def with_same_text(
 
 def _record_no_second(unit: Unit) -> None:
     """Record that a unit was drawn for a second opinion but that no second adjudicator is available."""
-    commitments.keep(unit.task, NOBODY, (), {}, [unit.item.key], [])
+    commitments.record_draw(unit.task, NOBODY, (), {}, [unit.item.key], [])
 
 
 def adjudicators(task: Task) -> models.QuerySet[Annotator]:

@@ -24,7 +24,7 @@ from django.utils.translation import gettext_noop, ngettext
 
 from annotate.core.refusals import EnoughToday, NotAgreed, NotAllowed, NotFound, Paused, QuotaReached
 from annotate.models import Annotator, Consent, Judgment, Membership, Pause, Task
-from annotate.quality.guideline_versions import standing_in_tests
+from annotate.quality.guideline_versions import qualification_status
 from annotate.work.routes import Route, Routes, may_annotate
 from corpora.core.languages import UND
 from corpora.database.statements import prepared
@@ -201,10 +201,10 @@ def _add_limits(annotator: Annotator, permit_list: list[Permit]) -> list[Permit]
     tested = [permit.task for permit in permit_list if permit.task.test_items]
     sensitive = [permit.task for permit in permit_list if permit.task.kind.sensitive]
     if not (counted or tested or sensitive):
-        return permit_list
-    answered = _count_answers(annotator, counted) if counted else {}
-    majors, passed = standing_in_tests(annotator, tested) if tested else ({}, {})
-    read = _count_today(annotator, sensitive) if sensitive else {}
+        return issued
+    answered = _answered(annotator, counted) if counted else {}
+    majors, passed = qualification_status(annotator, tested) if tested else ({}, {})
+    read = _read_today(annotator, sensitive) if sensitive else {}
     return [
         replace(
             permit,

@@ -13,7 +13,7 @@ from django.db.models.functions import Coalesce
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds import Kind, kind_of
 from annotate.models import AnnotatorLanguage, Consent, Judgment, LanguageRoute, Membership, Pause, Task
-from annotate.quality.guideline_versions import qualified_in
+from annotate.quality.guideline_versions import qualified_annotators
 from corpora.core import languages
 from corpora.core.languages import LANGUAGES, UND, code_named, code_of
 
@@ -217,7 +217,7 @@ def readers_of(all_routes: Sequence[Routes]) -> dict[int, Readers]:
     levels = _levels({code for codes in read_in.values() for code in codes})
     paused, roles = _load_pauses_and_roles(tasks)
     tested = [task for task in tasks if task.test_items]
-    held = qualified_in(tested) if tested else {}
+    held = qualified_annotators(tested) if tested else {}
     willing: dict[int, set[int]] = {task.pk: set() for task in tasks if task.kind.sensitive}
     if willing:
         consents = Consent.objects.filter(task__in=willing, withdrawn_at=None)

@@ -187,7 +187,7 @@ def write_eurlex(folder: Path, export: "Export") -> dict[str, Any]:
         "splits": splits,
         "frequent_over": export.frequent_over,
         "buckets": chosen_concepts.buckets(export),
-        "vocabulary": form_extras.described(version_of(export.task)),
+        "vocabulary": form_extras.describe_vocabulary(version_of(export.task)),
         "refused": refused,
     }
 

@@ -11,7 +11,7 @@ from annotate.manager_pages.task_items import Filter, composition, page_of
 from annotate.quality import agreement_statistics
 from annotate.quality.agreement_report import doubts
 from annotate.quality.agreement_statistics import MOST_LABELS, report
-from annotate.quality.answer_models import fitted, second_opinions
+from annotate.quality.answer_models import fit_answers, label_posteriors
 from annotate.work.judgments import judge
 from annotate.work.queue import take
 from corpora.models import Concept
@@ -73,7 +73,7 @@ def test_alpha_of_two_coders_is_that_of_nltk_and_command_and_page_name_distances
     assert max(rows.values(), key=lambda row: row["alpha"]["value"])["label"] == keys["l1"]
     # Models of a single true label do not apply to sets.
     assert [whole[key] for key in ("dawid_skene", "ac1", "few_others", "gold")] == [None] * 4
-    assert not second_opinions(fitted(task), [unit.pk for unit in task.units.all()]).any()
+    assert not label_posteriors(fit_answers(task), [unit.pk for unit in task.units.all()]).any()
     output = command("agreement", task.name)
     assert all(words in output for words in ("MASI alpha", "Jaccard alpha", "alpha is 0.5136"))
     assert all(task.kind.name(key) in output for key in keys.values())

@@ -240,7 +240,7 @@ def test_the_command_counts_what_it_wrote_row_by_row_and_reads_nothing_that_only
 
     for name in ("split_set", "ratios"):
         monkeypatch.setattr(exporting, name, unwanted)
-    monkeypatch.setattr(exporting.answer_models, "second_opinions", unwanted)
+    monkeypatch.setattr(exporting.answer_models, "label_posteriors", unwanted)
     call_command("export_gold", "gold", out=out)
     labels = [row["label"] for row in json_lines(out / "gold.jsonl")]
     printed = capsys.readouterr()

@@ -12,9 +12,9 @@ from django.utils import timezone
 from annotate.actions.judgment_files import JudgmentFileError, read_truth
 from annotate.actions.registry import call_command
 from annotate.models import Judgment
-from annotate.quality.agreement_report import sureness
+from annotate.quality.agreement_report import calibration_sentences
 from annotate.quality.agreement_statistics import report
-from annotate.quality.answer_models import UnknownLabel, _worse, fitted, second_opinions, vote_shares
+from annotate.quality.answer_models import UnknownLabel, _worse, fit_answers, label_posteriors, vote_shares
 from corpora.core import CorpusError
 
 pytestmark = [pytest.mark.django_db, pytest.mark.slow]
@@ -67,10 +67,10 @@ def test_a_task_of_records_is_reported_by_language_with_a_model_for_each(make_re
     assert figures["languages"]["fr"]["observed"]["value"] == 0.0
     assert figures["languages"]["fr"]["dawid_skene"]["tied"] == 3
     assert (figures["labels"], figures["ordered"], figures["languages"]["en"]["ordinal"]) == (["1", "0"], False, None)
-    fit, units = fitted(task), list(task.units.values_list("pk", flat=True))
+    fit, units = fit_answers(task), list(task.units.values_list("pk", flat=True))
     french = task.units.filter(item__language="fr")[0].pk
     assert dict(zip(fit.labels, *vote_shares(fit, [french]), strict=True)) == {"1": 0.5, "0": 0.5}
-    assert second_opinions(fit, units).sum(axis=1) == pytest.approx(1)
+    assert label_posteriors(fit, units).sum(axis=1) == pytest.approx(1)
 
 
 def test_grades_have_an_ordinal_alpha_and_each_label_one_against_all_others_least_first(
@@ -108,7 +108,7 @@ def test_of_posts_only_those_that_two_people_have_read_count_by_queue(make_task,
     assert {code: part["units"] for code, part in figures["languages"].items()} == {"de": 2, "fr": 1}
     assert figures["languages"]["de"]["observed"]["value"] == 0.5
     assert figures["all"]["judgments"] == 6
-    assert not second_opinions(fitted(task), [alone.pk]).any()
+    assert not label_posteriors(fit_answers(task), [alone.pk]).any()
 
 
 def test_where_one_language_is_asked_about_people_agree_on_yes_no_and_und(make_task, people, judged):
@@ -166,7 +166,9 @@ def test_a_model_that_is_right_less_often_than_the_majority_beyond_chance_is_nam
 
 def test_the_report_compares_the_posteriors_certainty_and_accuracy():
     right = {"value": 0.8, "low": 0.7, "high": 0.88, "hits": 80.0, "count": 100}
-    texts = {sure: " ".join(sureness({"sure": sure, "dawid_skene": right})) for sure in (None, 0.6, 0.85, 0.97)}
+    texts = {
+        sure: " ".join(calibration_sentences({"sure": sure, "dawid_skene": right})) for sure in (None, 0.6, 0.85, 0.97)
+    }
     assert texts[None] == ""
     assert texts[0.85].endswith("is 85.0%, and their accuracy is 80.00% [70.0, 88.0]. On these items, the two agree.")
     assert "The model is less certain than accurate" in texts[0.6]
@@ -209,7 +211,7 @@ def test_a_task_without_answers_or_overlap_says_so_and_how_it_gets_one(make_reco
     whole = report(task)["all"]
     assert (whole["units"], whole["observed"]["value"], whole["nominal"]["value"]) == (0, None, None)
     assert whole["against_rest"] == whole["dawid_skene"]["differs"] == []
-    assert not second_opinions(fitted(task), [unit.pk for unit in task.units.all()]).any()
+    assert not label_posteriors(fit_answers(task), [unit.pk for unit in task.units.all()]).any()
     assert output_of("agreement", task.name).startswith("Task crowd: no valid answers yet")
     judged(people(1)[0], make_task([DISPUTED], name="alone").units.get(), "de")
     assert "--redundancy 1.1" in output_of("agreement", "alone")

@@ -46,7 +46,7 @@ def test_a_row_has_the_record_the_label_of_most_the_vote_shares_the_posteriors_a
     assert len(rows) == 3 * ROWS == manifest["counts"]["labelled"] == manifest["counts"]["records"]
     assert list(rows[0])[:3] == ["id", "language", "split"]
     units = {unit.item.key: unit for unit in ads.units.select_related("item", "task")}
-    fit = answer_models.fitted(ads)
+    fit = answer_models.fit_answers(ads)
     for row in rows:
         unit = units[row["id"]]
         assert {field: row[field] for field in FIELDS["ad_relevance"]} == unit.item.fields
@@ -60,7 +60,7 @@ def test_a_row_has_the_record_the_label_of_most_the_vote_shares_the_posteriors_a
         assert {label: one["votes"] for label, one in soft.items() if one["votes"]} == pytest.approx(
             {label: number / 3 for label, number in Counter(answers).items()}, abs=1e-6
         )
-        posterior = dict(zip(fit.labels, *answer_models.second_opinions(fit, [unit.pk]), strict=True))
+        posterior = dict(zip(fit.labels, *answer_models.label_posteriors(fit, [unit.pk]), strict=True))
         assert {label: one["posterior"] for label, one in soft.items()} == pytest.approx(posterior, abs=1e-6)
         assert row["posterior"] == pytest.approx(max(posterior.values()), abs=1e-6)
         assert posterior[row["dawid_skene"]] == max(posterior.values())

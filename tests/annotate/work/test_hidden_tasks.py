@@ -66,7 +66,7 @@ def test_answers_are_saved_while_a_task_is_opened_and_nobody_sees_it_before_it_i
 @pytest.mark.django_db(transaction=True)
 @pytest.mark.sqlite_only
 def test_an_answer_is_saved_while_audits_are_drawn_and_they_go_on(demo_corpus, make_task, person, monkeypatch):
-    ann, keep = person("ann", "de"), commitments.keep
+    ann, keep = person("ann", "de"), commitments.record_draw
     leases = [take(ann, make_task([DISPUTED]))]
 
     def answer_first(task, purpose, *draw):
@@ -74,7 +74,7 @@ def test_an_answer_is_saved_while_audits_are_drawn_and_they_go_on(demo_corpus, m
             at_once(lambda: judge(ann, leases.pop().pk, Answer("de")))
         keep(task, purpose, *draw)
 
-    monkeypatch.setattr(commitments, "keep", answer_first)
+    monkeypatch.setattr(commitments, "record_draw", answer_first)
     open_large(demo_corpus, options={"audit_share": 0.5})
     assert Judgment.objects.count() == 1
     assert Task.objects.get(name="large").units.filter(audited=True).count() > 1
