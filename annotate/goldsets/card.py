@@ -94,7 +94,7 @@ def card_of(export: Export, manifest: dict[str, Any], names: Mapping[str, Any]) 
         "design": export.design,
         "voters": {"number": in_words(len(voters)), "titles": ", ".join(voters.values())},
         "draw": manifest["draws"][0],
-        # Tasks with imported answers have no random draws to disclose.
+        # Kinds whose answers are imported have no random draws to disclose.
         "lots": manifest["lots"] if kind.answered_here else {},
         **{"noun": f"{kind.noun}s", "one": kind.noun, "category": kind.publication.category},
         "needed": needed(task["redundancy"]),

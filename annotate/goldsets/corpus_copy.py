@@ -75,8 +75,8 @@ def check_copy(name: str) -> Manifest:
     manifest = manifest_of(name)
     if not manifest.text_may_leave:
         raise ExportError(
-            f"The texts of corpus {name} must not be published, so export_corpus cannot write them. Use the files from "
-            "which it was imported."
+            f"The texts of corpus {name} must not be published, so export_corpus cannot write them. Use the files "
+            "that it was imported from."
         )
     return manifest
 

@@ -79,8 +79,8 @@ def export(
             earlier = out / "manifest.json"
             if export.mark and earlier.exists() and json.loads(earlier.read_text(encoding="utf-8"))["finished"]:
                 raise ExportError(
-                    f"{out} contains the finished set of {task.name}, but some items of the task are waiting for "
-                    "people again. Choose another folder for the unfinished set, or wait until all items have labels."
+                    f"{out} contains the finished set of {task.name}, but some items of the task are open "
+                    "again. Choose another folder for the unfinished set, or wait until all items have labels."
                 )
             return _write(export, folder, tools, progress)
     except SplitError as error:
@@ -111,7 +111,7 @@ def check_export(task: Task, splits: str, seed: str, frequent_over: int | None, 
     if job := Job.objects.contesting(task).first():
         raise ExportError(
             f"An audit of {task.name} has failed, and the items on which the detectors agreed are about to be sent to "
-            f"people (job {job.pk}). Export the set after this job, which `assay serve` or `assay work` runs."
+            f"annotators (job {job.pk}). Export the set after this job, which `assay serve` or `assay work` runs."
         )
 
 
@@ -357,7 +357,7 @@ def parquet_files(paths: Mapping[str, Path], schema: pa.Schema) -> Iterator[Call
 def _check_copies(task: Task, tools: Sequence[str]) -> None:
     """Raise ExportError if the task's set cannot be written for these tools."""
     if unknown := [tool for tool in tools if tool not in WRITERS]:
-        raise ExportError(f"--as {unknown[0]}: write some of {', '.join(WRITERS)}.")
+        raise ExportError(f"--as {unknown[0]}: choose from {', '.join(WRITERS)}.")
     if tools and not task.kind.form.fits_tools:
         forms = ", ".join(slug for slug, form in FORMS.items() if form.fits_tools)
         raise ExportError(

@@ -383,7 +383,7 @@ def check_other_files(
     pairs: (label, id) pairs of the rows that are present.
     gone: number of erased rows.
 
-    Raise GoldSetError if they are not.
+    Raise GoldSetError otherwise.
     """
     folder = jsonl.parent
     for name in changed:

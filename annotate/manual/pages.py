@@ -1,7 +1,7 @@
-"""Functions that render pages of the documentation as HTML.
+"""Rendering of the documentation's pages as HTML.
 
-Links point to URLs of the app, headings have anchors, and wide tables scroll in a frame. A picture replaces the Mermaid
-diagram of a unit's stages, because only code hosts render Mermaid.
+Links point to URLs of the app, headings have anchors, and wide tables scroll in a frame. The Mermaid diagram of a
+unit's stages is replaced with a picture, because browsers do not render Mermaid.
 """
 
 import posixpath
@@ -39,14 +39,14 @@ from annotate.reports.plots import ACCENT, LINE, ON_ACCENT, QUIET, element, esca
 
 # --- Parsing Markdown into tokens, the text of tokens, and anchors of headings
 
-# HTML comments mark generated parts. They are removed, because the parser does not allow HTML and would show them.
+# HTML comments mark generated parts. They are removed, because the parser doesn't allow HTML and would show them.
 COMMENT = re.compile(r"^<!--.*?-->\n?", re.MULTILINE)
 # Token type of a line break -> text that replaces the line break.
 BREAKS = {"softbreak": " ", "hardbreak": " · "}
 MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
-def parsed(text: str) -> list[Token]:
+def parse_markdown(text: str) -> list[Token]:
     return MARKDOWN.parse(COMMENT.sub("", text))
 
 
@@ -58,11 +58,11 @@ def words_of(token: Token) -> str:
 
 
 def anchor_of(heading: str, taken: set[str]) -> str:
-    """Return the anchor of a heading. If headings on a page are equal, the anchors are numbered.
+    """Return the anchor of a heading. If headings on a page are equal, their anchors are numbered.
 
-    GitHub builds anchors in the same way, so links work there too.
+    Anchors are the same as on GitHub, so links work there too.
 
-    taken: existing anchors on the page; the function adds the new anchor
+    taken: existing anchors on the page; the new anchor is added to them
     """
     plain = re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-")
     number, anchor = 0, plain
@@ -75,9 +75,9 @@ def anchor_of(heading: str, taken: set[str]) -> str:
 
 # --- The pages of the documentation and their order.
 #
-# Both are read from index.md, which contains the only table of contents. Each second-level heading in index.md begins a
-# section with the pages that are linked below the heading. A page that is linked in several sections belongs to the
-# last of these sections, which is the reference.
+# Both are read from index.md, which contains the table of contents. Each second-level heading in index.md begins a
+# section, which consists of the pages linked below the heading. A page that is linked in several sections belongs to
+# the last of them, which is the reference.
 
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
@@ -89,7 +89,7 @@ class Entry(NamedTuple):
 
     path: path of the page's file in DOCS, without .md
     title: title of the page in the table of contents
-    section: title of the section to which the page belongs
+    section: title of the section that the page belongs to
     """
 
     path: str
@@ -104,7 +104,7 @@ class Section(NamedTuple):
 
 @cache
 def files() -> dict[str, Path]:
-    """Return a mapping from path in DOCS to file."""
+    """Return the documentation's files by path in DOCS."""
     return {path.relative_to(DOCS).as_posix(): path for path in sorted(DOCS.rglob("*")) if path.is_file()}
 
 
@@ -114,10 +114,10 @@ def source(path: str) -> str:
 
 @cache
 def entries() -> tuple[Entry, ...]:
-    """Return all pages in the order in which the table of contents lists them."""
+    """Return all pages in the order of the table of contents."""
     linked: dict[str, Entry] = {}
     section = ""
-    for previous, token in pairwise(parsed(source(INDEX))):
+    for previous, token in pairwise(parse_markdown(source(INDEX))):
         if previous.type == "heading_open":
             section = words_of(token) if previous.tag == "h2" else ""
         children = token.children or []
@@ -128,7 +128,7 @@ def entries() -> tuple[Entry, ...]:
                     part.content for part in takewhile(lambda part: part.type != "link_close", children[position:])
                 )
                 path = href.removesuffix(".md")
-                # If the page was linked before, move it to the end.
+                # If the page was already linked, move it to the end.
                 linked.pop(path, None)
                 linked[path] = Entry(path, title[:1].upper() + title[1:], section)
     return tuple(linked.values())
@@ -138,28 +138,28 @@ def contents() -> list[Section]:
     return [Section(title, tuple(pages)) for title, pages in groupby(entries(), key=attrgetter("section"))]
 
 
-def around(path: str) -> tuple[Entry | None, Entry | None]:
-    """Return the previous and the next page in the table of contents, or None in place of a missing page."""
+def neighbours(path: str) -> tuple[Entry | None, Entry | None]:
+    """Return the previous and the next page in the table of contents, or None where there is none."""
     row = [None, *entries(), None]
     index = next((index for index, entry in enumerate(row) if entry and entry.path == path), 0)
     return (row[index - 1], row[index + 1]) if index else (None, row[1])
 
 
 def section_of_folder(folder: str) -> str:
-    """Return the section of most pages in a folder, or an empty string if the folder has no pages."""
+    """Return the section that most pages in a folder belong to, or an empty string if the folder has no pages."""
     titles = [entry.section for entry in entries() if entry.path.startswith(f"{folder}/")]
     return max(titles, key=titles.count, default="")
 
 
-def crumbs(path: str) -> tuple[str, str]:
-    """Return the section and title of a page in the table of contents. Both are empty if the page is not listed."""
+def breadcrumbs(path: str) -> tuple[str, str]:
+    """Return a page's section and title in the table of contents. Both are empty if the page is not listed."""
     return next(((entry.section, entry.title) for entry in entries() if entry.path == path), ("", ""))
 
 
 # --- The stages of a unit as a picture and, for phones, as a list
 #
 # The tables below contain the positions of the stages and the paths of the arrows. core/stages.py defines the arrows
-# and labels, and a test checks that both modules have the same arrows.
+# and their labels. A test checks that both modules have the same arrows.
 
 
 WIDTH, HEIGHT = 680, 640
@@ -178,7 +178,7 @@ PLACES: Mapping[str, tuple[int, int]] = {
 
 
 class Route(NamedTuple):
-    """The path of an arrow, and the position and alignment of the label."""
+    """The SVG path of an arrow, and the position and alignment of its label."""
 
     path: str
     x: int
@@ -223,7 +223,7 @@ def stages_picture() -> SafeString:
 
 
 def list_of_moves() -> SafeString:
-    """Return the content of the picture as a list, which replaces the picture on narrow screens."""
+    """Return the picture's content as a list, which replaces the picture on narrow screens."""
     parts = []
     for stage in STAGES:
         moves = [(end, ", ".join(events)) for (start, end), events in arrows().items() if start == stage]
@@ -242,7 +242,7 @@ def _arrow(route: Route, events: list[str]) -> list[SafeString]:
 
 
 def _box(stage: str) -> SafeString:
-    """Return the box of a stage. The box is filled if units at this stage are finished."""
+    """Return the box of a stage. The box is filled if units in this stage are finished."""
     x, y = PLACES[stage]
     is_finished = stage in FINISHED
     box = element(
@@ -262,8 +262,8 @@ def _box(stage: str) -> SafeString:
 
 
 DIAGRAM, FORMULA = "mermaid", "math"  # languages of fenced blocks that are not code
-LONG = 40  # table columns with longer cells are wider, in characters
-MANY = 4  # minimum number of sections for which phones show a list of sections at the top
+LONG = 40  # a table column with a longer cell (in characters) gets more space
+MANY = 4  # minimum number of sections on a page for which phones show a list of sections at the top
 
 
 @dataclass(frozen=True)
@@ -275,7 +275,7 @@ class Heading:
 
 @dataclass(frozen=True)
 class Passage:
-    """A heading with the plain text below it. Each paragraph, list item and table row is a line of the text."""
+    """A heading and the plain text below it. Each paragraph, list item and table row is one line of the text."""
 
     heading: Heading
     text: str
@@ -299,7 +299,7 @@ class Page:
 
 @cache
 def definitions() -> Mapping[str, str]:
-    """Return a mapping from glossary term, in lower case, to the first paragraph about it."""
+    """Return the first paragraph on each term in the glossary, by term in lower case."""
     passages = page("glossary").passages[1:]
     return {passage.heading.words.lower(): passage.text.partition("\n")[0] for passage in passages}
 
@@ -330,7 +330,7 @@ def kind_of(url: str) -> str:
 
 @cache
 def page(path: str) -> Page:
-    tokens = parsed(source(path))
+    tokens = parse_markdown(source(path))
     passages = tuple(_passages(tokens))
     _anchor_headings(tokens, passages)
     html = _RENDERER.render(tokens, MARKDOWN.options, {"path": path})
@@ -356,7 +356,7 @@ def _passages(tokens: list[Token]) -> Iterator[Passage]:
 
 
 def _anchor_headings(tokens: list[Token], passages: tuple[Passage, ...]) -> None:
-    """Add anchors to the headings. Also turn each heading except the page title into a link to itself."""
+    """Add anchors to the headings, and turn each heading except the page title into a link to itself."""
     opened = [position for position, token in enumerate(tokens) if token.type == "heading_open"]
     for position, passage in zip(opened, passages, strict=True):
         heading, line = passage.heading, tokens[position + 1]
@@ -367,9 +367,9 @@ def _anchor_headings(tokens: list[Token], passages: tuple[Passage, ...]) -> None
 
 
 class _Renderer(RendererHTML):
-    """Renders tokens as HTML. Each method overrides the markdown-it method for a token type.
+    """Renders tokens as HTML. Each method overrides markdown-it's method for a token type.
 
-    env: dictionary that contains the path of the page
+    env: dictionary with the path of the page
     """
 
     def fence(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
@@ -377,7 +377,7 @@ class _Renderer(RendererHTML):
         if token.info == DIAGRAM:
             return format_html(f"{_FRAME}{{}}</div>\n{{}}\n", "A picture", stages_picture(), list_of_moves())
         if token.info == FORMULA:
-            from latex2mathml.converter import convert  # not at the top, because it takes 20 ms and is rarely needed
+            from latex2mathml.converter import convert  # imported here, because it takes 20 ms and is rarely needed
 
             formula = mark_safe(convert(token.content, display="block"))  # noqa: S308 - from our own pages
             return format_html(f"{_FRAME}{{}}</div>\n", "A formula", formula)
@@ -390,14 +390,14 @@ class _Renderer(RendererHTML):
         return f"<code>{escape(tokens[idx].content).replace('/', '/<wbr>')}</code>"
 
     def table_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
-        return format_html(f"{_FRAME}<table>\n", f"Table: {', '.join(_heads(tokens[idx:]))}")
+        return format_html(f"{_FRAME}<table>\n", f"Table: {', '.join(_column_headings(tokens[idx:]))}")
 
     def table_close(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         return "</table></div>\n"
 
     def td_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
-        # A column of sentences needs more space than a column of numbers or names. Use classes, because the site's
-        # content security policy forbids inline styles.
+        # A column of sentences needs more space than one of numbers or names. Use classes, because the site's content
+        # security policy forbids inline styles.
         token = tokens[idx]
         classes = ["long"] if len(tokens[idx + 1].content) > LONG else []
         classes += ["right"] if token.attrGet("style") == "text-align:right" else []
@@ -406,7 +406,7 @@ class _Renderer(RendererHTML):
     th_open = td_open
 
     def tr_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
-        # Each row except the header has an anchor that is derived from the first cell, so that links can point to it.
+        # Each row except the header has an anchor derived from its first cell, so that it can be linked to.
         first_token, first_cell = tokens[idx + 1 : idx + 3]
         if first_token.type == "th_open":
             return "<tr>"
@@ -414,33 +414,33 @@ class _Renderer(RendererHTML):
 
     def link_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         token = tokens[idx]
-        href = led(str(token.attrGet("href")), env["path"])
-        # If the target is a file that the app does not serve, such as source code, remove the link.
+        href = resolve_link(str(token.attrGet("href")), env["path"])
+        # If the app doesn't serve the target, such as source code, remove the link.
         token.attrs = {**token.attrs, "href": href} if href else {}
         return self.renderToken(tokens, idx, options, env)
 
     def image(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         token = tokens[idx]
-        token.attrs = {**token.attrs, "src": led(str(token.attrGet("src")), env["path"]), "loading": "lazy"}
+        token.attrs = {**token.attrs, "src": resolve_link(str(token.attrGet("src")), env["path"]), "loading": "lazy"}
         return super().image(tokens, idx, options, env)
 
 
 _RENDERER = _Renderer()
-# Frame in which wide content scrolls. The frame is focusable, so that users can scroll with the keyboard too.
+# A frame in which wide content scrolls. It is focusable, so that users can scroll with the keyboard too.
 _FRAME = '<div class="wide" tabindex="0" role="group" aria-label="{}">'
 
 
-def _heads(tokens: Sequence[Token]) -> Iterator[str]:
-    """Yield the column headings of a table, which form the accessible name of the table."""
+def _column_headings(tokens: Sequence[Token]) -> Iterator[str]:
+    """Yield a table's column headings, which form its accessible name."""
     for token in takewhile(lambda token: token.type != "thead_close", tokens):
         if token.type == "inline":
             yield words_of(token)
 
 
-def led(href: str, path: str) -> str:
+def resolve_link(href: str, path: str) -> str:
     """Return the URL in the app for a link on a page.
 
-    External links and anchors are returned unchanged. If the app does not have the linked file, return an empty string.
+    External links and anchors are returned unchanged. The URL is empty if the app does not serve the linked file.
 
     href: target of the link
     path: path of the page
@@ -448,7 +448,7 @@ def led(href: str, path: str) -> str:
     parts = urlsplit(href)
     if parts.scheme or parts.netloc or not parts.path:
         return href
-    file = named(parts.path, path)
+    file = linked_path(parts.path, path)
     if file not in files():
         return ""
     fragment = f"#{parts.fragment}" if parts.fragment else ""
@@ -456,6 +456,6 @@ def led(href: str, path: str) -> str:
     return f"{url}{fragment}"
 
 
-def named(link: str, path: str) -> str:
+def linked_path(link: str, path: str) -> str:
     """Return the path in DOCS for a relative link on a page."""
     return posixpath.normpath(posixpath.join(posixpath.dirname(path), link))

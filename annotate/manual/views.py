@@ -24,16 +24,16 @@ from annotate.manual import pages
 from annotate.manual.pages import INDEX, Entry, entries
 from annotate.reports.plots import Mark, Row, forest
 
-# --- Search. Each process builds an in-memory index of all passages for the first search.
+# --- Search. On the first search, each process builds an in-memory index of all passages.
 #
 # SQLite's Porter stemmer treats words with the same stem, such as "audit" and "audited", as equal. The last word of a
 # query also matches as a prefix, because the user may still be typing.
 
 
-LONGEST, MOST, MOST_WORDS = 200, 30, 12
+LONGEST, MOST, MOST_WORDS = 200, 30, 12  # maximum numbers of characters, results and words
 FEW = 5  # if fewer passages contain all words of the query, passages with some of the words are added
 BEGINNING = 4  # minimum length of a prefix, in characters
-ALIKE = 0.8  # minimum similarity of a word to a suggested word, from 0 to 1
+ALIKE = 0.8  # minimum similarity of a suggested word to the word in the query, from 0 to 1
 SNIPPET = 240  # maximum length of a snippet, in characters
 # Weights of the index columns. Words in a heading count most, followed by the page title and the text.
 WEIGHTS = (0, 6, 12, 1)
@@ -45,7 +45,7 @@ STOP_WORDS = frozenset(WORDS["stop_words"].split())
 
 
 class Passage(NamedTuple):
-    """A search result. `kind` is the kind of page, such as "how-to"."""
+    """A search result. `kind` is the kind of the page, such as "How-to"."""
 
     address: str
     page: str
@@ -54,32 +54,32 @@ class Passage(NamedTuple):
     kind: str
 
 
-class Found(NamedTuple):
-    """The best passages for a search, and the total number of matching passages."""
+class SearchResults(NamedTuple):
+    """The best passages for a query, and the total number of matching passages."""
 
     passages: list[Passage]
     number: int
 
 
-def search(query: str) -> Found:
+def search(query: str) -> SearchResults:
     """Return the passages that contain all words of a query, best first.
 
-    If there are too few, add passages in which a word begins with the last word of the query. If there are still too
-    few, add passages that contain only some of the words.
+    If there are too few, add passages that match the last word as a prefix. If there are still too few, add passages
+    that contain only some of the words.
     """
     query_words = _words(query[:LONGEST])[:MOST_WORDS]
     query_words = WORDS["rephrased"].get(" ".join(query_words), "").split() or query_words
     if not query_words:
-        return Found([], 0)
-    exact = [_one_of(word, *WORDS["synonyms"].get(word, ())) for word in query_words]
-    extended = [*exact[:-1], _one_of(query_words[-1], *_words_with_prefix(query_words[-1]))]
+        return SearchResults([], 0)
+    exact = [_any_of(word, *WORDS["synonyms"].get(word, ())) for word in query_words]
+    extended = [*exact[:-1], _any_of(query_words[-1], *_words_with_prefix(query_words[-1]))]
     passages_by_number: dict[int, Passage] = {}
     for match in (" AND ".join(exact), " AND ".join(extended), " OR ".join(exact)):
         if len(passages_by_number) < FEW:
-            # Put passages first if the heading is equal to the query.
-            matches = sorted(_matching(match), key=lambda match: _words(match[1].heading) != query_words)
+            # Put passages first whose heading equals the query.
+            matches = sorted(_find_passages(match), key=lambda match: _words(match[1].heading) != query_words)
             passages_by_number |= {number: match for number, match in matches if number not in passages_by_number}
-    return Found(list(passages_by_number.values())[:MOST], len(passages_by_number))
+    return SearchResults(list(passages_by_number.values())[:MOST], len(passages_by_number))
 
 
 def _words(text: str) -> list[str]:
@@ -88,17 +88,17 @@ def _words(text: str) -> list[str]:
     return [word for word in words if word not in STOP_WORDS] or words
 
 
-def _one_of(*words: str) -> str:
+def _any_of(*words: str) -> str:
     quoted = (f'"{word}"' for word in words)
     return f"({' OR '.join(quoted)})"
 
 
 def _words_with_prefix(beginning: str) -> list[str]:
-    """Return the words in the documentation that begin with a prefix, or an empty list if the prefix is too short."""
+    """Return the documentation's words that begin with a prefix, or an empty list if the prefix is too short."""
     return sorted(word for word in _all_words() if word.startswith(beginning)) if len(beginning) >= BEGINNING else []
 
 
-def _matching(match: str) -> list[tuple[int, Passage]]:
+def _find_passages(match: str) -> list[tuple[int, Passage]]:
     query = f"""
         SELECT rowid, address, title, heading, highlight(passages, 3, '{BEGIN}', '{END}') FROM passages
         WHERE passages MATCH ? ORDER BY bm25(passages, {", ".join(map(str, WEIGHTS))}), rowid
@@ -112,26 +112,30 @@ def _matching(match: str) -> list[tuple[int, Passage]]:
 
 
 def not_offered(query: str) -> list[dict[str, Any]]:
-    """Return the entries of search_words.toml about features in a query that Assay does not offer."""
+    """Return the entries of search_words.toml for features that a query mentions but Assay does not offer."""
     terms = set(_words(query[:LONGEST]))
-    return [lack for lack in WORDS["not_offered"] if any(terms.issuperset(words.split()) for words in lack["words"])]
+    return [
+        feature
+        for feature in WORDS["not_offered"]
+        if any(terms.issuperset(words.split()) for words in feature["words"])
+    ]
 
 
 def did_you_mean(query: str) -> str:
-    """Return the query with unknown words replaced by similar words of the documentation, or "" if there are none."""
+    """Return the query with its unknown words replaced by similar known words, or "" if no word is replaced."""
     words = re.findall(r"[^\W_]+", query[:LONGEST].lower())[:MOST_WORDS]
     vocabulary = _all_words() | STOP_WORDS | WORDS["synonyms"].keys()
-    meant = [
+    corrected = [
         word
         if word in vocabulary or len(word) < BEGINNING or _words_with_prefix(word)
         else next(iter(get_close_matches(word, _all_words(), 1, ALIKE)), word)
         for word in words
     ]
-    return " ".join(meant) if meant != words else ""
+    return " ".join(corrected) if corrected != words else ""
 
 
 def _snippet(text: str) -> SafeString:
-    """Return the line of a text with the most distinct matches. A long line is shortened around the first match."""
+    """Return the line with the most distinct matches. A long line is shortened around its first match."""
     line = max(text.split("\n"), key=lambda line: len(set(re.findall(f"{BEGIN}(.*?){END}", line.lower()))))
     start = line.rfind(" ", 0, max(0, line.find(BEGIN) - SNIPPET // 3)) + 1
     end = len(line) if len(line) - start <= SNIPPET else line.rfind(" ", start, start + SNIPPET)
@@ -168,25 +172,25 @@ def _rows() -> Iterator[tuple[str, str, str, str]]:
 NEAR = 5  # maximum number of passages suggested for a URL that has no page
 
 
-def read_by_anybody(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+def public_page(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """Make a view public and its responses cacheable. The view must not change any data.
 
-    The decorated view allows GET and HEAD, and returns status 304 if the browser's copy of the page is current. It does
-    not check CSRF tokens, so the status for other methods is 405 instead of 403. Pages for logged-in users show the
-    user's name, so they are not cached.
+    The decorated view allows GET and HEAD, and returns status 304 if the browser's copy of the page is current. It
+    doesn't check CSRF tokens, so the status for other methods is 405 instead of 403. Pages for logged-in users contain
+    the user's name, so they are not cached.
     """
 
     @wraps(view)
-    def shown(request: HttpRequest, *arguments: Any, **keywords: Any) -> HttpResponse:
+    def cached_view(request: HttpRequest, *arguments: Any, **keywords: Any) -> HttpResponse:
         response = view(request, *arguments, **keywords)
         if not request.user.is_authenticated:
             patch_cache_control(response, no_cache=True)
         return response
 
-    return login_not_required(csrf_exempt(require_safe(conditional_page(shown))))
+    return login_not_required(csrf_exempt(require_safe(conditional_page(cached_view))))
 
 
-@read_by_anybody
+@public_page
 def index(request: HttpRequest) -> HttpResponse:
     """Show the overview, or the results of a search.
 
@@ -195,27 +199,27 @@ def index(request: HttpRequest) -> HttpResponse:
     return _search_page(request, request.GET["q"]) if "q" in request.GET else _page_response(request, INDEX)
 
 
-@read_by_anybody
+@public_page
 def page(request: HttpRequest, page: str) -> HttpResponse:
     if section := pages.section_of_folder(page):
         return redirect(f"{pages.address(INDEX)}#{pages.anchor_of(section, set())}")
     if page == INDEX or f"{page}.md" not in pages.files():
-        return _missing(request, page)
+        return _not_found(request, page)
     return _page_response(request, page)
 
 
-@read_by_anybody
+@public_page
 def file(request: HttpRequest, file: str) -> HttpResponse:
     """Serve the Markdown of a page, a picture or another file."""
     path = pages.files().get(file)
     if path is None:
-        return _missing(request, file.rpartition(".")[0])
-    # Serve Markdown as plain text, which every browser can show.
+        return _not_found(request, file.rpartition(".")[0])
+    # Serve Markdown as plain text, which all browsers can show.
     kind = "text/plain; charset=utf-8" if file.endswith(".md") else mimetypes.guess_type(file)[0]
     return HttpResponse(path.read_bytes(), content_type=kind or "application/octet-stream")
 
 
-# The additional content of the page on the design system, read from the files that the app serves.
+# The additional content of the page on the design system, read from the app's static files.
 DESIGN = "design"
 STATIC = Path(__file__).resolve().parents[1] / "static" / "annotate"
 COLOURS = re.findall(r"--([a-z-]+): light-dark", (STATIC / "assay.css").read_text(encoding="utf-8"))
@@ -225,8 +229,8 @@ CHART = [Row("de", "German", (Mark(0.971, 0.958, 0.982, 1204),)), Row("nl", "Dut
 
 
 def _page_response(request: HttpRequest, path: str) -> HttpResponse:
-    previous, following = pages.around(path)
-    context = {"page": pages.page(path), "before": previous, "after": following, **_frame(path)}
+    previous, following = pages.neighbours(path)
+    context = {"page": pages.page(path), "before": previous, "after": following, **_base_context(path)}
     if path == DESIGN:
         context |= {
             "colours": COLOURS,
@@ -240,19 +244,19 @@ def _page_response(request: HttpRequest, path: str) -> HttpResponse:
 def _search_page(request: HttpRequest, query: str, missing: bool = False) -> HttpResponse:
     query = query.strip()[:LONGEST]
     passages, number = search(query)
-    # If the page does not exist, show only a few results, so that the table of contents below remains visible.
+    # If the page doesn't exist, show only a few results, so that the table of contents below remains visible.
     visible = passages[:NEAR] if missing else passages
-    context = {"asked": query, "passages": visible, "number": number, "missing": missing, **_frame("")}
+    context = {"asked": query, "passages": visible, "number": number, "missing": missing, **_base_context("")}
     if not missing:
         context |= {"lacking": not_offered(query), "meant": did_you_mean(query)}
     return render(request, "annotate/docs/found.html", context, status=404 if missing else 200)
 
 
-def _missing(request: HttpRequest, path: str) -> HttpResponse:
-    """Return the response for a missing page: search results for the words in the URL, and the table of contents."""
+def _not_found(request: HttpRequest, path: str) -> HttpResponse:
+    """Return the response for a missing page: search results for the URL's words, and the table of contents."""
     return _search_page(request, re.sub(r"[\W_]+", " ", path), missing=True)
 
 
-def _frame(path: str) -> dict[str, Any]:
-    """Return the template context of all pages: the table of contents and the position of the page in it."""
-    return {"contents": pages.contents(), "here": path, "crumbs": pages.crumbs(path), "longest": LONGEST}
+def _base_context(path: str) -> dict[str, Any]:
+    """Return the template context that all pages need: the table of contents and the page's position in it."""
+    return {"contents": pages.contents(), "here": path, "crumbs": pages.breadcrumbs(path), "longest": LONGEST}

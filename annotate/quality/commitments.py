@@ -105,8 +105,8 @@ def write_lots(path: Path, task: Task) -> None:
 def record_outcomes(task: Task) -> str:
     """Record the outcomes of a closed task's drawn units, and return their digest; "" if nothing was drawn.
 
-    If the last record has the same outcomes, none is added. Otherwise, earlier records are kept. Callers must have
-    locked the task.
+    If the last record has the same outcomes, none is added. Otherwise, a record is added to the earlier ones. Callers
+    must have locked the task.
     """
     other_lines = [line for line in lines(task) if line["lot"] != OUTCOME]
     if not other_lines:

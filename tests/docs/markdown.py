@@ -6,7 +6,7 @@ from pathlib import Path
 
 from markdown_it import MarkdownIt
 
-from annotate.manual.pages import DOCS, parsed, words_of
+from annotate.manual.pages import DOCS, parse_markdown, words_of
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGES = sorted(path.relative_to(DOCS).as_posix().removesuffix(".md") for path in DOCS.rglob("*.md"))
@@ -29,13 +29,13 @@ def names(documents):
 @cache
 def inline(path):
     """Yield all inline elements, such as links, code and images."""
-    return [child for token in parsed(text_of(path)) if token.type == "inline" for child in token.children]
+    return [child for token in parse_markdown(text_of(path)) if token.type == "inline" for child in token.children]
 
 
 def cells(text, column=0):
     """Return the code in a column of all tables, without the headings."""
     texts, place = [], -1
-    for token in parsed(text):
+    for token in parse_markdown(text):
         if token.type == "tr_open":
             place = -1
         elif token.type == "td_open":

@@ -15,7 +15,17 @@ from hypothesis import strategies as st
 
 from annotate.core import stages
 from annotate.manual import pages, views
-from annotate.manual.pages import PLACES, ROUTES, address, anchor_of, led, list_of_moves, page, parsed, stages_picture
+from annotate.manual.pages import (
+    PLACES,
+    ROUTES,
+    address,
+    anchor_of,
+    list_of_moves,
+    page,
+    parse_markdown,
+    resolve_link,
+    stages_picture,
+)
 from corpora.system import VERSION
 from tests.docs.markdown import DOCUMENTS, PAGES, ROOT, inline, names, page_text, raw_html, text_of
 
@@ -48,18 +58,18 @@ def test_every_page_stands_once_in_the_table_of_contents():
 
 def test_the_pages_before_and_after_are_those_of_the_contents():
     row = pages.entries()
-    assert pages.around(pages.INDEX) == (None, row[0])
-    assert pages.around(row[0].path) == (None, row[1])
-    assert pages.around(row[1].path) == (row[0], row[2])
-    assert pages.around(row[-1].path) == (row[-2], None)
+    assert pages.neighbours(pages.INDEX) == (None, row[0])
+    assert pages.neighbours(row[0].path) == (None, row[1])
+    assert pages.neighbours(row[1].path) == (row[0], row[2])
+    assert pages.neighbours(row[-1].path) == (row[-2], None)
     section = pages.contents()[-1]
-    assert pages.crumbs(section.entries[0].path) == (section.title, section.entries[0].title)
-    assert pages.crumbs(pages.INDEX) == ("", "")
+    assert pages.breadcrumbs(section.entries[0].path) == (section.title, section.entries[0].title)
+    assert pages.breadcrumbs(pages.INDEX) == ("", "")
 
 
 @pytest.mark.parametrize("name", PAGES)
 def test_a_page_is_well_formed_served_as_markdown_and_found_by_its_title(name):
-    tokens = parsed(page_text(name))
+    tokens = parse_markdown(page_text(name))
     assert tokens[0].tag == "h1"
     assert [token.type for token in tokens if token.tag == "h1"] == ["heading_open", "heading_close"]
     headings = [after for before, after in itertools.pairwise(tokens) if before.type == "heading_open"]
@@ -86,7 +96,7 @@ def test_there_is_no_html_in_the_markdown_but_comments(path):
 @cache
 def anchors(path):
     taken = set()
-    tokens = parsed(text_of(path))
+    tokens = parse_markdown(text_of(path))
     pairs = itertools.pairwise(tokens)
     return {anchor_of(pages.words_of(after), taken) for before, after in pairs if before.type == "heading_open"}
 
@@ -140,7 +150,7 @@ def test_a_link_to_a_page_leads_to_the_app_and_one_to_the_source_nowhere():
         "/etc/passwd": "",
         "../../../../../etc/passwd": "",
     }.items():
-        assert led(link, "reference/commands") == target
+        assert resolve_link(link, "reference/commands") == target
 
 
 def test_pages_that_the_app_links_to_are_there():
@@ -227,7 +237,7 @@ def test_every_word_of_the_glossary_is_found_by_itself():
 
 
 def rendered(markdown):
-    return pages._RENDERER.render(parsed(markdown), pages.MARKDOWN.options, {"path": "index"})
+    return pages._RENDERER.render(parse_markdown(markdown), pages.MARKDOWN.options, {"path": "index"})
 
 
 def test_markdown_is_escaped_and_numbers_are_aligned_without_a_style_that_the_policy_forbids():
