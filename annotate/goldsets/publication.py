@@ -251,5 +251,5 @@ def _convert_errors(repo: str, url: str = "") -> Iterator[None]:
         reason = ": ".join(filter(None, causes)) or type(error).__name__
         status = getattr(getattr(error, "response", None), "status_code", 500)
         is_unclear = url and status >= 500
-        consequence = f"Check whether the set is at {url}" if is_unclear else "Nothing was published"
-        raise PublishError(f"{consequence}: the upload to {repo} failed ({reason}). Run the command again.") from error
+        advice = f"Check whether the set is at {url}. If not, run" if is_unclear else "Nothing was published. Run"
+        raise PublishError(f"The upload to {repo} failed ({reason}). {advice} the command again.") from error

@@ -52,7 +52,7 @@ def test_an_export_replaces_an_earlier_one_but_a_finished_set_is_not_replaced_by
     assert stat.S_IMODE(out.stat().st_mode) == 0o755
     task.units.filter(pk=task.units.first().pk).update(stage=stages.QUEUED, label="")
     with pytest.raises(
-        ExportError, match=r"gold contains the finished set of .*, but some items of the task are waiting"
+        ExportError, match=r"gold contains the finished set of .*, but some items of the task are open again"
     ):
         export(task, out)
     assert files(out) == before

@@ -81,7 +81,7 @@ def test_a_later_set_is_a_second_commit_and_files_that_stay_behind_are_named(exp
         pytest.param("upload", 403, "Nothing was published", marks=pytest.mark.slow),
         pytest.param("preupload", "away", "Nothing was published", marks=pytest.mark.slow),
         ("commit", 403, "Nothing was published"),
-        ("commit", "away", "Look at http"),
+        ("commit", "away", "Check whether the set is at http"),
     ],
 )
 def test_a_failed_upload_says_whether_anything_was_published(export, hub, step, what, sentence):
