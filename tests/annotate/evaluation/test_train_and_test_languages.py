@@ -63,7 +63,7 @@ def labels(gold, language):
     """The classes of a language's test documents, in their order."""
     rows = map(json.loads, next(gold.glob("gold*.jsonl")).read_text(encoding="utf-8").splitlines())
     by_id = {row["id"]: row["label"] for row in rows}
-    [path] = gold.glob(f"mldoc-indices/{benchmarks.named(language, SOURCES)[0]}*.test")
+    [path] = gold.glob(f"mldoc-indices/{benchmarks.published_name(language, SOURCES)[0]}*.test")
     return {key: by_id[key] for key in path.read_text().split()}
 
 
