@@ -38,7 +38,7 @@ from annotate.kinds import Answer
 from annotate.kinds.forms.choice import TIE
 from annotate.kinds.preference_kind import pair_suffix
 from annotate.models import Task
-from annotate.quality.agreement_report import alike, spelled_alike
+from annotate.quality.agreement_report import spelling_variants, variants_warning
 from annotate.quality.answer_models import values_of
 from annotate.reports.tables import are, many
 from annotate.work.judgment_import import ImportResult, Rejects, Row, add_judgments, create_imported_task, systems_of
@@ -314,7 +314,7 @@ def _worker_notes(rows: Iterable[Row]) -> list[str]:
     return [
         f"The workers {' and '.join(group)} differ only in case, but count as different people. If they are the same, "
         "write them identically in the file and import it under another name."
-        for group in spelled_alike(sorted({row.worker for row in rows}))
+        for group in spelling_variants(sorted({row.worker for row in rows}))
     ]
 
 
@@ -467,7 +467,7 @@ def import_action(values: Values, progress: Progress) -> Outcome:
     counts = {name: getattr(imported, name) for name in ("judgments", "annotators", "units", "repeats", "already")}
     data = {"task": imported.task.name, **counts, "stages": dict(imported.stages), "rejects": len(imported.rejects)}
     # Warn about labels that differ only in case, because people may have meant the same label.
-    warned = [*imported.notes, *map(alike, spelled_alike(values_of(imported.task)))]
+    warned = [*imported.notes, *map(variants_warning, spelling_variants(values_of(imported.task)))]
     warned += reading_note(values["file"], values["format"])
     return Outcome([_summary(imported)], warned, data | {"rejects_file": imported.rejects_file})
 

@@ -23,7 +23,7 @@ from annotate.kinds import concept_kind
 from annotate.kinds.balanced_draw import IDS
 from annotate.kinds.designs import CLASSES, DESIGNS
 from annotate.models import Annotator, Task
-from annotate.quality.agreement_report import alike, spelled_alike
+from annotate.quality.agreement_report import spelling_variants, variants_warning
 from annotate.reports.table_formats import as_lines
 from annotate.reports.tables import are, many
 from annotate.work.closure import reopening_advice
@@ -203,8 +203,8 @@ def _balanced_summary(opened: Opened, size: int | None) -> Outcome:
 def _case_notes(task: Task) -> list[str]:
     """Return notes about labels that differ only in case from each other or from labels of the corpus."""
     declared_labels = declared_counts(task.draw.corpus.name).by_label
-    groups = spelled_alike(sorted({*task.labels, *declared_labels}))
-    return [f"Note: {alike(group)}" for group in groups if not set(group).isdisjoint(task.labels)]
+    groups = spelling_variants(sorted({*task.labels, *declared_labels}))
+    return [f"Note: {variants_warning(group)}" for group in groups if not set(group).isdisjoint(task.labels)]
 
 
 def _labelling_summary(opened: Opened, rows: list[dict[str, Any]]) -> Outcome:

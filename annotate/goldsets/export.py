@@ -65,11 +65,12 @@ class Splitting:
     """The splits of a set.
 
     splits: split of each row in the set, by id.
-    off: for languages whose splits are far from the requested shares, a sentence that states the shares and the reason.
+    deviations: for each language whose splits are far from the requested shares, a sentence that states the shares and
+        the reason.
     """
 
     splits: Mapping[str, str]
-    off: Mapping[str, str]
+    deviations: Mapping[str, str]
 
 
 def split_set(units: Iterable[Units], apart: Sequence[str], shares: Mapping[str, Fraction], seed: str) -> Splitting:

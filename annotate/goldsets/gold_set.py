@@ -27,7 +27,7 @@ UNCONFIRMED = "unconfirmed"
 # Stratum of a uniform set -> whether the detectors agreed on its posts. None: some may be agreed, others not.
 STRATA = {"agreed": True, "audited": True, "contested": True, "disputed": False, UNCONFIRMED: None}
 # The designs whose sets consist of posts.
-OF_POSTS = [name for name, design in DESIGNS.items() if design.sets.measures]
+POST_DESIGNS = [name for name, design in DESIGNS.items() if design.sets.measures]
 
 
 class GoldRow(NamedTuple):
@@ -143,7 +143,7 @@ def _draw_fields(place: Path, manifest: dict[str, Any]) -> dict[str, Any]:
     """Return the fields of a GoldSet that describe the draw and the detectors."""
     name = get(place, manifest, "design", str)
     if name not in DESIGNS:
-        raise GoldSetError(f"{place} has the design {name!r}. It must be one of {', '.join(OF_POSTS)}.")
+        raise GoldSetError(f"{place} has the design {name!r}. It must be one of {', '.join(POST_DESIGNS)}.")
     if not (design := DESIGNS[name]).sets.measures:
         raise GoldSetError(
             f"{place.parent} is not a set of posts, so predictions of posts cannot be measured on it together with the "

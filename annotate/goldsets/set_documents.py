@@ -65,12 +65,12 @@ _CONTEXT: Mapping[str, Any] = {
 def read_project() -> dict[str, str]:
     """Return the values in project.toml for the keys of PERSONAL. Missing keys are left out."""
     path = Path(settings.DATA_DIR) / PROJECT
-    stated = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
-    return {key: str(stated[key]) for key in PERSONAL if stated.get(key)}
+    project = tomllib.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+    return {key: str(project[key]) for key in PERSONAL if project.get(key)}
 
 
-def write_project(stated: Mapping[str, str]) -> None:
-    (Path(settings.DATA_DIR) / PROJECT).write_text(tomlkit.dumps(dict(stated)), encoding="utf-8")
+def write_project(project: Mapping[str, str]) -> None:
+    (Path(settings.DATA_DIR) / PROJECT).write_text(tomlkit.dumps(dict(project)), encoding="utf-8")
 
 
 @dataclass(frozen=True)
@@ -250,8 +250,8 @@ def _limits(manifest: Manifest, noun: str) -> str:
     return unfinished + (f"{many(number, noun)} {are} left out ({reasons})." if number else "Nothing is left out.")
 
 
-def or_missing(stated: Mapping[str, str], key: str) -> str:
-    return stated.get(key) or MISSING.format(PERSONAL[key])
+def or_missing(project: Mapping[str, str], key: str) -> str:
+    return project.get(key) or MISSING.format(PERSONAL[key])
 
 
 # --- The documents
@@ -264,12 +264,12 @@ def documents(manifest: Manifest, folder: Path, card: Mapping[str, Any]) -> dict
     card: template context of the set's card (card.py)
     """
     noun, about = card["one"], card["sentence"]
-    facts, stated = facts_of(manifest, noun), read_project()
-    personal = {key: or_missing(stated, key) for key in PERSONAL}
+    facts, project = facts_of(manifest, noun), read_project()
+    personal = {key: or_missing(project, key) for key in PERSONAL}
     context = {"manifest": manifest, "facts": facts, "personal": personal, "about": about, "version": VERSION}
     context["labels"] = _label_rows(manifest["counts"]["by_label"])
     return {
-        CROISSANT: _croissant(manifest, folder, card, facts, stated),
+        CROISSANT: _croissant(manifest, folder, card, facts, project),
         STATEMENT: render_to_string(f"annotate/{STATEMENT}", context),
         METHODS: render_to_string(f"annotate/{METHODS}", context),
     }
@@ -285,10 +285,10 @@ def _label_rows(by_label: Mapping[str, int]) -> list[tuple[str, int]]:
 
 
 def _croissant(
-    manifest: Manifest, folder: Path, card: Mapping[str, Any], facts: Facts, stated: Mapping[str, str]
+    manifest: Manifest, folder: Path, card: Mapping[str, Any], facts: Facts, project: Mapping[str, str]
 ) -> str:
     splits: Mapping[str, str] = card["names"]["splits"]
-    creators = [name.strip() for name in stated.get("creators", "").split(";") if name.strip()]
+    creators = [name.strip() for name in project.get("creators", "").split(";") if name.strip()]
     by_machine = (manifest["counts"].get("by_stratum") or {}).get("agreed")
     responsible = {
         "dataCollection": facts.sampling,
@@ -304,9 +304,9 @@ def _croissant(
         "machineAnnotationTools": facts.machines,
         "dataLimitations": facts.limits,
         "personalSensitiveInformation": facts.personal_data,
-        "dataUseCases": or_missing(stated, "uses"),
-        "dataBiases": or_missing(stated, "biases"),
-        "dataReleaseMaintenancePlan": or_missing(stated, "maintenance"),
+        "dataUseCases": or_missing(project, "uses"),
+        "dataBiases": or_missing(project, "biases"),
+        "dataReleaseMaintenancePlan": or_missing(project, "maintenance"),
     }
     content = {
         "@context": _CONTEXT,
@@ -315,7 +315,7 @@ def _croissant(
         "name": manifest["task"]["name"],
         "description": f"{facts.title} {card['sentence']}",
         "license": _licence(manifest["corpus"]["licence"], is_known=bool(card["licence"])),
-        "url": stated.get("url"),
+        "url": project.get("url"),
         "version": card["version"],
         "datePublished": facts.days[-1] if facts.days else None,
         "inLanguage": facts.languages,

@@ -24,7 +24,7 @@ from corpora.core.languages import tables_of
 from corpora.draws import part_draws
 
 # Keys in the report of quality/preference_statistics.py that describe individual annotators.
-OF_ONE = ("annotator", "pseudonym", "p")
+INDIVIDUAL_KEYS = ("annotator", "pseudonym", "p")
 # Keys in the report of quality/agreement_statistics.py that are published. None describes individual annotators.
 AGREEMENT = (
     *("units", "units_of_two", "annotators", "judgments", "observed", "masi", "jaccard", "unitizing"),
@@ -34,9 +34,9 @@ AGREEMENT = (
 # the same text as another document of their class, and those with the same text as a document of a different class.
 LEFT_OUT_OF_FRAME = ("no_class", "several", "equal", "differing")
 
-# DRAW: fields that describe a draw. OF_ROWS: parameters of a draw that contain the ids of rows.
+# DRAW: fields that describe a draw. ROW_ID_PARAMETERS: parameters of a draw that contain rows' ids.
 DRAW = ("design", "language", "predictor", "seed", "size", "asked", "frame_size", "frame_digest", "chance")
-OF_ROWS = (IDS, JOINT, part_draws.IDS)
+ROW_ID_PARAMETERS = (IDS, JOINT, part_draws.IDS)
 
 
 def manifest_of_set(export: Export, counts: Mapping[str, Any], published: Mapping[str, Any]) -> dict[str, Any]:
@@ -63,7 +63,7 @@ def manifest_of_set(export: Export, counts: Mapping[str, Any], published: Mappin
     draws = []
     for draw in task.draws.order_by("language", "pk"):
         # Omit the ids, because the rows have them.
-        parameters = {name: value for name, value in draw.parameters.items() if name not in OF_ROWS}
+        parameters = {name: value for name, value in draw.parameters.items() if name not in ROW_ID_PARAMETERS}
         draws.append({field: getattr(draw, field) for field in DRAW} | {"parameters": parameters})
     return {
         "format": FORMAT,
@@ -92,7 +92,7 @@ def manifest_of_set(export: Export, counts: Mapping[str, Any], published: Mappin
 def _splits(export: Export) -> dict[str, Any]:
     if not export.split_shares:
         return {"field": export.kind.records.split, "off": {}}
-    return {"seed": export.seed, "shares": export.split_shares, "off": dict(export.splitting.off)}
+    return {"seed": export.seed, "shares": export.split_shares, "off": dict(export.splitting.deviations)}
 
 
 def _sets(export: Export) -> dict[str, Any]:
@@ -202,7 +202,7 @@ def _preferences(export: Export) -> dict[str, Any] | None:
     report = preference_statistics.report(export.task, without=export.excluded)
     if not report["all"]["judgments"]:
         return None
-    sides = {key: value for key, value in report["all"]["sides"].items() if key not in ("people", *OF_ONE)}
+    sides = {key: value for key, value in report["all"]["sides"].items() if key not in ("people", *INDIVIDUAL_KEYS)}
     out_of_line = sum(person["out_of_line"] for person in report["all"]["sides"]["people"])
     return report | {"all": report["all"] | {"sides": sides | {"out_of_line": out_of_line}}}
 

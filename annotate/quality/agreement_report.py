@@ -280,7 +280,7 @@ def _label_sentences(counted: str, part: Section) -> list[str]:
     return sentences
 
 
-def spelled_alike(labels: Iterable[str]) -> list[list[str]]:
+def spelling_variants(labels: Iterable[str]) -> list[list[str]]:
     """Return groups of labels that differ only in case or width."""
     groups: dict[str, list[str]] = {}
     for label in labels:
@@ -288,7 +288,7 @@ def spelled_alike(labels: Iterable[str]) -> list[list[str]]:
     return [group for group in groups.values() if len(group) > 1]
 
 
-def alike(group: list[str]) -> str:
+def variants_warning(group: list[str]) -> str:
     return (
         f"The labels {' and '.join(group)} differ only in case or width, but count as different labels. If they are "
         "the same, write them identically in the file and import it under another name."
@@ -305,7 +305,7 @@ def doubts(report: Section) -> list[str]:
     - Only a sample of the units is measured.
     - Nearly all answers have the same label, so alpha says little about reliability.
     """
-    sentences, part = [alike(group) for group in spelled_alike(report.get("labels", ()))], report[ALL]
+    sentences, part = [variants_warning(group) for group in spelling_variants(report.get("labels", ()))], report[ALL]
     if report["placed"]:
         sentences.append(
             "Each item compares two of several systems. Agreement is measured by their alphabetical position "
