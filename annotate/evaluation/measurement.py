@@ -21,7 +21,7 @@ from annotate.evaluation.prediction_files import SUFFIX
 from annotate.evaluation.record_sets import read_published_sets
 from annotate.evaluation.subjects import UNFAIR_LOOK, EvaluationError, is_file
 from annotate.goldsets import set_folder
-from annotate.goldsets.formats import measured
+from annotate.goldsets.formats import evaluable_format
 from annotate.goldsets.formats.mrs import MADE_BY
 from annotate.goldsets.set_folder import GoldSetError, manifest_of
 from annotate.kinds.designs import DESIGNS
@@ -161,8 +161,8 @@ def _widen(row: Mapping[str, Any]) -> dict[str, Any]:
 def _report(kind: str, predictions: str, gold: Sequence[Path], against: str, **options: Any) -> dict[str, Any]:
     """Return the report for any kind of set except sets of posts."""
     sets = [] if kind == UNITS else read_published_sets(gold, unfinished=options.pop("unfinished", False))
-    format = measured(sets[0].format) if sets else None
-    of_pairs = kind == PUBLISHED and has_language_pairs(predictions)
+    format = evaluable_format(sets[0].format) if sets else None
+    of_pairs = kind == PUBLISHED and holds_pairs(predictions)
     if len(gold) > 1 and not (format and format.of_several and not of_pairs):
         raise EvaluationError(
             f"{len(gold)} gold sets were specified, but the predictions are for one. Measure each set separately."
@@ -262,7 +262,7 @@ def kind_of(folder: Path, predictions: str) -> str:
     published = (manifest.get("published") or {}).get("format", "")
     # If the predictions are in a single file, even a set in a published format is measured unit by unit.
     as_published = is_file(predictions) and not format_of(Path(predictions)) and not Path(predictions).is_file()
-    return PUBLISHED if as_published and (measured(published) or has_language_pairs(predictions)) else UNITS
+    return PUBLISHED if as_published and (evaluable_format(published) or holds_pairs(predictions)) else UNITS
 
 
 def has_language_pairs(predictions: str) -> bool:

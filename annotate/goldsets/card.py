@@ -114,7 +114,7 @@ def card_of(export: Export, manifest: dict[str, Any], names: Mapping[str, Any]) 
 def _summary(context: Context) -> Context:
     """Return the card's first sentence, on the number of labels and their sources, and a plot of the labels."""
     counts, noun = context["manifest"]["counts"], context["one"]
-    sources = [f"{context['by_people']:,} from people" * bool(context["by_people"])]
+    sources = [f"{context['by_people']:,} from annotators" * bool(context["by_people"])]
     who = "voters" if context["manifest"]["task"].get("voters") else "detectors"
     sources += [f"{context['by_machine']:,} on which the {who} agree" * bool(context["by_machine"])]
     origin = ", ".join(filter(None, sources))

@@ -229,8 +229,8 @@ UNFINISHED, CLOSED = "unfinished", "closed"
 NO_LABEL, OTHER_LABEL, NO_CLASS, NOT_NEEDED = "without_label", "other_label", "no_class", "not_needed"
 # The reasons why units are left out, as shown on the card.
 REASONS = {
-    "no_majority": "the answers give no label",
-    "skipped": "too many people skipped it",
+    "no_majority": "annotators did not agree on a label",
+    "skipped": "too many annotators skipped it",
     "adjudicator": "an adjudicator discarded it",
     "manager": "a manager discarded it, because its text is broken or names a person",
     CLOSED: "had no label when a manager closed the task",

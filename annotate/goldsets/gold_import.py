@@ -162,7 +162,7 @@ def _check(path: Path, sifted: Sifted, most: float) -> None:
 
 
 def sift(lines: Iterable[tuple[int, bytes]], design: Design) -> Sifted:
-    """Separate a file's valid rows from the refused ones.
+    """Separate a file's valid rows from the rows to refuse.
 
     lines: number and content of each line.
     """

@@ -76,7 +76,7 @@ def search(query: str) -> SearchResults:
     passages_by_number: dict[int, Passage] = {}
     for match in (" AND ".join(exact), " AND ".join(extended), " OR ".join(exact)):
         if len(passages_by_number) < FEW:
-            # Put passages first whose heading equals the query.
+            # Passages whose heading equals the query come first.
             matches = sorted(_find_passages(match), key=lambda match: _words(match[1].heading) != query_words)
             passages_by_number |= {number: match for number, match in matches if number not in passages_by_number}
     return SearchResults(list(passages_by_number.values())[:MOST], len(passages_by_number))

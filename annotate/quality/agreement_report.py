@@ -240,7 +240,7 @@ def _set_sentences(counted: str, part: Section) -> list[str]:
         sentences.append(f"Alpha is {coefficient(unitizing, 4)} if each differently marked character counts.")
     if gold := part["gold"]:
         sentences.append(
-            f"On {_many(gold['units'], 'item')} with true labels, the labels that most people chose have a mean F1 of "
+            f"On {_many(gold['units'], 'item')} with true labels, the majority’s labels have a mean F1 of "
             f"{accuracy(gold['majority'])}.{_unknown(gold)}"
         )
     return sentences

@@ -156,7 +156,7 @@ def side_table(
         numbered("first", "first side"),
         estimated("share", "share, 95% interval"),
         Column("p", "Holm p", NUMBER, lambda row: Cell(p_value(row["p"]), row["p"])),
-        Column("out", "out of line", says=lambda row: "yes" if row["out_of_line"] else ""),
+        Column("out", "outlier", says=lambda row: "yes" if row["out_of_line"] else ""),
     )
     return table("Who chooses the first side", columns, people, slug="sides", sort=sort)
 
@@ -244,14 +244,14 @@ def side_words(sides: Section, people: int) -> str:
         return "The order of the systems is unknown, and so is any preference for a side."
     number, chosen = sides["out_of_line"], sides["judgments"] - sides["ties"]
     outliers = (
-        f"{are(number, 'person is', 'people are')} out of line, because they choose one side so often that this "
-        "happens by chance in less than one of a hundred such tasks"
+        f"{are(number, 'annotator is an outlier', 'annotators are outliers')}: they choose one side so often that this "
+        "happens by chance in fewer than one in a hundred such tasks"
         if number
-        else "nobody is out of line"
+        else "no annotator is an outlier"
     )
     return (
         f"The first side was chosen in {estimate(sides['share'])} of {many(chosen, 'judgment')} without a tie; "
-        f"{outliers}. The order is random for each person and message, so a person who prefers a side favours neither "
+        f"{outliers}. The order is random for each annotator and message, so a preference for a side favours neither "
         "system, but makes their difference look smaller."
     )
 

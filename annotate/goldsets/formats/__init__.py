@@ -77,6 +77,6 @@ def formats() -> Mapping[str, Format]:
     return FORMATS
 
 
-def measured(title: str) -> Format | None:
+def evaluable_format(title: str) -> Format | None:
     """Return the format with a title, or None if predictions cannot be evaluated on it."""
     return next((format for format in formats().values() if format.title == title and format.measured_by), None)

@@ -138,7 +138,7 @@ def _mldoc_files(
 def published_name(language: str, languages: Iterable[str]) -> tuple[str, str]:
     """Return a language's name in the lists and its code in LASER's files, such as `chinese` and `zh`.
 
-    languages: all languages of the set. With two varieties of Chinese, for example, the names must distinguish them, as
+    languages: all languages of the set. If it has another variety of Chinese too, for example, the result is
         `simplified-chinese` and `zh-CN`.
     """
     code = published_code(language, languages)

@@ -48,7 +48,7 @@ def tokens_in(text: str, tokens: str | None = None) -> list[tuple[int, int]]:
 
 
 def tags(places: Sequence[tuple[int, int]], spans: Iterable[Span]) -> list[str]:
-    """Return the IOB2 tag of each token. Shorter spans that overlap a longer one are dropped."""
+    """Return the IOB2 tag of each token. A span that shares a token with a longer span is dropped."""
     tagged = [OUTSIDE] * len(places)
     for span in sorted(spans, key=lambda span: (span.start - span.end, span)):
         touched = [number for number, (start, end) in enumerate(places) if start < span.end and span.start < end]

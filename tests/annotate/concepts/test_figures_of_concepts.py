@@ -102,7 +102,7 @@ def test_true_sets_measure_what_most_people_chose_by_its_mean_f1(task, coded, ke
     rows = [{"task": item, "label": [keys[label] for label in labels]} for item, labels in true.items()]
     file.write_text("".join(json.dumps(row) + "\n" for row in rows))
     output = command("agreement", task.name, gold=file)
-    assert "On 3 items with true labels, the labels that most people chose have a mean F1 of 55.56%" in output
+    assert "On 3 items with true labels, the majority’s labels have a mean F1 of 55.56%" in output
     assert "1 true label belongs to no item here." in output
     for labels, sentence in (
         ("unheard-of", "A true label of {} is 'unheard-of', which is not a concept of eurovoc, version 1."),

@@ -215,10 +215,10 @@ def test_a_person_who_always_chooses_the_left_is_named_as_an_outlier(file_of, ma
     client.force_login(manager)
     page = " ".join(client.get("/manage/tasks/pairs/agreement/?show=1").content.decode().split())
     assert "Preferred system" in page
-    assert "1 person is out of line" in page
+    assert "1 annotator is an outlier" in page
     assert page.index("Preference for a side") < page.index("100.0% [")
     text = " ".join(output(capsys, "pairs").split())
-    assert "1 person is out of line" in text
+    assert "1 annotator is an outlier" in text
     assert text.index("p1") < text.index("p0")
 
 

@@ -171,8 +171,8 @@ def test_what_has_no_label_is_in_a_file_of_its_own_with_the_reason(opened, crowd
     assert {row["split"] for row in left_out.values()} == {row["label"] for row in left_out.values()} == {None}
     assert manifest["counts"]["left_out"] == {"no_majority": 2, "skipped": 1}
     assert "left_out" not in rows_of(out)[0]
-    assert "| the answers give no label | 2 |" in card_of(out)[1]
-    assert "| too many people skipped it | 1 |" in card_of(out)[1]
+    assert "| annotators did not agree on a label | 2 |" in card_of(out)[1]
+    assert "| too many annotators skipped it | 1 |" in card_of(out)[1]
 
 
 def test_what_an_adjudicator_discarded_is_there_with_the_words(opened, answered, person, out):
