@@ -301,10 +301,10 @@ def read_tests(gold: PublishedSet, split: str = TEST) -> dict[str, Tested]:
     return test_sets
 
 
-def list_of(gold: PublishedSet, language: str, name: str) -> str:
-    """Return the path of a list of ids of a balanced set, within the set's folder."""
-    spelled = language if language == JOINT else benchmarks.published_name(language, languages_of(gold))[0]
-    return f"{benchmarks.INDICES}/{spelled}{gold.mark}.{name}"
+def list_path(gold: PublishedSet, language: str, name: str) -> str:
+    """Return the path of an id list of a balanced set, within the set's folder."""
+    code = language if language == JOINT else benchmarks.published_name(language, languages_of(gold))[0]
+    return f"{benchmarks.INDICES}/{code}{gold.mark}.{name}"
 
 
 def read_list(gold: PublishedSet, file: str) -> list[str]:

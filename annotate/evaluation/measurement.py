@@ -162,7 +162,7 @@ def _report(kind: str, predictions: str, gold: Sequence[Path], against: str, **o
     """Return the report for any kind of set except sets of posts."""
     sets = [] if kind == UNITS else read_published_sets(gold, unfinished=options.pop("unfinished", False))
     format = evaluable_format(sets[0].format) if sets else None
-    of_pairs = kind == PUBLISHED and holds_pairs(predictions)
+    of_pairs = kind == PUBLISHED and has_language_pairs(predictions)
     if len(gold) > 1 and not (format and format.of_several and not of_pairs):
         raise EvaluationError(
             f"{len(gold)} gold sets were specified, but the predictions are for one. Measure each set separately."
@@ -262,7 +262,7 @@ def kind_of(folder: Path, predictions: str) -> str:
     published = (manifest.get("published") or {}).get("format", "")
     # If the predictions are in a single file, even a set in a published format is measured unit by unit.
     as_published = is_file(predictions) and not format_of(Path(predictions)) and not Path(predictions).is_file()
-    return PUBLISHED if as_published and (evaluable_format(published) or holds_pairs(predictions)) else UNITS
+    return PUBLISHED if as_published and (evaluable_format(published) or has_language_pairs(predictions)) else UNITS
 
 
 def has_language_pairs(predictions: str) -> bool:

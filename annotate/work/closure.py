@@ -49,15 +49,15 @@ def close(task: Task, *, leave_out: bool = False) -> dict[str, Any]:
     with transaction.atomic():
         counts = _finish_units(task, leave_out=leave_out) if task.kind.answered_here else {}
     with transaction.atomic():
-        locked(task)
-        result = _status(task, was) | {"decided": 0, "unconfirmed": 0, "left_out": 0} | ended
+        lock_task(task)
+        result = _status(task, was_open) | {"decided": 0, "unconfirmed": 0, "left_out": 0} | counts
         return result | {"digest": commitments.record_outcomes(task)}
 
 
 @transaction.atomic
 def fix_outcomes(task: Task) -> None:
-    """Record the outcomes of a closed task's randomly drawn units, if they have changed since the last record."""
-    if not locked(task).is_open:
+    """Record the outcomes of a closed task's randomly drawn units, unless they are unchanged since the last record."""
+    if not lock_task(task).is_open:
         commitments.record_outcomes(task)
 
 

@@ -201,10 +201,10 @@ def _add_limits(annotator: Annotator, permit_list: list[Permit]) -> list[Permit]
     tested = [permit.task for permit in permit_list if permit.task.test_items]
     sensitive = [permit.task for permit in permit_list if permit.task.kind.sensitive]
     if not (counted or tested or sensitive):
-        return issued
-    answered = _answered(annotator, counted) if counted else {}
+        return permit_list
+    answered = _count_answers(annotator, counted) if counted else {}
     majors, passed = qualification_status(annotator, tested) if tested else ({}, {})
-    read = _read_today(annotator, sensitive) if sensitive else {}
+    read = _count_today(annotator, sensitive) if sensitive else {}
     return [
         replace(
             permit,
