@@ -1,7 +1,7 @@
 """Models for corpora, draws, drawn items and vocabularies.
 
-The posts of a corpus are stored in Parquet files on disk (corpora/storage/layout.py). Only those that are drawn become
-rows in the database.
+The posts of a corpus are stored in Parquet files on disk (corpora/storage/layout.py). Only drawn posts become rows in
+the database.
 """
 
 import json
@@ -17,10 +17,7 @@ DESIGNS = ("uniform", "recall", "precision", "triggers", "records", "balanced", 
 
 
 class Corpus(models.Model):
-    """An imported collection of posts or records.
-
-    Its licence, sources and counts are in its manifest, which is a file on disk.
-    """
+    """An imported collection of posts or records. Its licence, sources and counts are in a file, the manifest."""
 
     name = models.SlugField(unique=True, max_length=64)
     created_at = models.DateTimeField(auto_now_add=True)
@@ -77,9 +74,9 @@ class Draw(models.Model):
 
     @property
     def chance(self) -> float:
-        """Return the probability that a post of the frame was drawn, or 0 if the frame is empty.
+        """The inclusion probability of each post in the frame, or 0 if the frame is empty.
 
-        If records were drawn in groups, this is the probability that a record's group was drawn.
+        If records were drawn in groups, it is the inclusion probability of a group.
         """
         if groups := self.parameters.get("frame_groups"):
             drawn: int = self.parameters["groups"]
@@ -109,8 +106,8 @@ class Item(LoadedRow):
     declared = models.JSONField(
         default=list, blank=True, help_text="the labels that a record has in its source; annotators never see them"
     )
-    # For example {"langid": [["de", 0.98], ...], "cld2": [...], "mine@1": [...]}, with labels, best first. Tasks with
-    # different panels share the item, and each reads the votes of its own voters. Without votes, this is {}.
+    # Ranked labels by voter: {"langid": [["de", 0.98], ...], "cld2": [...], "mine@1": [...]}, or {} without votes.
+    # Tasks with different panels share the item, and each uses only its own voters' votes.
     votes = models.JSONField()
     letters = models.PositiveIntegerField(help_text="number of letters that the detectors read; 0 for a record")
 
@@ -118,8 +115,8 @@ class Item(LoadedRow):
         ordering = ["pk"]
         constraints = [models.UniqueConstraint(fields=["corpus", "key"], name="item_once_in_corpus")]
         indexes = [
-            # When a decoy is assigned, a query checks who has already seen its text. Whole texts are too long for an
-            # index, so only their first characters are indexed.
+            # For the query that checks who has already seen a decoy's text. Whole texts are too long for an index, so
+            # only their first characters are indexed.
             models.Index(models.Func("text", 1, 32, function="SUBSTR"), name="item_begins")
         ]
 
@@ -128,7 +125,7 @@ class Item(LoadedRow):
 
 
 def votes_of(item: Any) -> Votes:
-    """Return the votes on an item or a plain row. A plain row (corpora/draws/samples.py) holds them as JSON text."""
+    """Return the votes on an item or plain row. Plain rows (corpora/draws/samples.py) have them as JSON text."""
     votes: Votes = json.loads(item.votes) if isinstance(item.votes, str) else item.votes
     return votes
 
@@ -136,19 +133,19 @@ def votes_of(item: Any) -> Votes:
 def agreed_on(item: Any, panel: Panel) -> str | None:
     """Return the label that enough voters of a panel rank first on an item or plain row, or None if there is none.
 
-    panel: the voters; a plain row was drawn with the same panel
+    panel: the voters; for a plain row, it must be the panel that the row was drawn with
     """
     label: str | None = item.agreed if isinstance(item.votes, str) else agreed_vote(item.votes, panel)
     return label
 
 
 def as_read(language: str, text: str, fields: Mapping[str, str]) -> tuple[Any, ...]:
-    """Return a key for an item's content. Two items that look the same to a reader have the same key."""
+    """Return a key for an item's content. Items that look the same to annotators have the same key."""
     return language, text, *sorted(fields.items())
 
 
 class Vocabulary(models.Model):
-    """A version of a thesaurus. It is immutable: when the thesaurus is published again, a new version is imported."""
+    """A version of a thesaurus. It is immutable; a new edition of the thesaurus is imported as a new version."""
 
     name = models.SlugField(max_length=64)
     version = models.PositiveIntegerField(help_text="1, 2, ... in the order of import")
@@ -170,7 +167,7 @@ class Vocabulary(models.Model):
 
 
 class Scheme(models.Model):
-    """A part of a vocabulary, such as a EuroVoc microthesaurus, or a domain, which groups such parts."""
+    """A part of a vocabulary, such as a EuroVoc microthesaurus, or a domain that groups such parts."""
 
     vocabulary = models.ForeignKey(Vocabulary, on_delete=models.CASCADE, related_name="schemes")
     key = models.CharField("id", max_length=200)
@@ -240,7 +237,7 @@ class Related(models.Model):
 
 
 class Label(models.Model):
-    """A label of a concept in one language. It is either the preferred label or an alternative that helps searchers."""
+    """A concept's label in one language, which is either its preferred label or an alternative used in searches."""
 
     concept = models.ForeignKey(Concept, on_delete=models.CASCADE, related_name="labels")
     language = models.CharField(max_length=16, blank=True, help_text="empty if the source does not specify it")
@@ -265,10 +262,7 @@ class Label(models.Model):
 
 
 class LabelWord(models.Model):
-    """A word in a label.
-
-    Searches look up labels by the first letters of their words (corpora/vocabulary/concept_index.py).
-    """
+    """A word in a label. Searches find labels by the prefixes of their words (corpora/vocabulary/concept_index.py)."""
 
     vocabulary = models.ForeignKey(Vocabulary, on_delete=models.CASCADE, related_name="+", db_index=False)
     label = models.ForeignKey(Label, on_delete=models.CASCADE, related_name="words", db_index=False)

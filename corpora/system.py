@@ -1,4 +1,4 @@
-"""The program's version and environment: file permissions, processors, storage errors, and SQLite's write lock."""
+"""The program's version and its environment: file permissions, processors, storage errors, SQLite's write lock."""
 
 import errno
 import os
@@ -30,14 +30,14 @@ UMASK = 0o077
 FOLDER = 0o700  # the mode of the data folder
 
 
-# The umask can be read only by setting it, so UMASK remains set only for a moment.
+# The umask can only be read by setting it, so UMASK is set and immediately reset.
 _SHELL_UMASK = os.umask(UMASK)
 os.umask(_SHELL_UMASK)
 
 
 @contextmanager
 def private() -> Iterator[None]:
-    """Within this block, create all files with owner-only permissions. This affects all threads of the process."""
+    """Create all files in this block with owner-only permissions. This affects all threads of the process."""
     previous = os.umask(UMASK)
     try:
         yield
@@ -46,7 +46,7 @@ def private() -> Iterator[None]:
 
 
 def release(path: Path) -> None:
-    """Give a file or folder outside the data folder the permissions that the user's umask allows."""
+    """Give a file or folder outside the data folder the default permissions under the user's umask."""
     path.chmod((0o777 if path.is_dir() else 0o666) & ~_SHELL_UMASK)
 
 
@@ -57,49 +57,45 @@ _QUOTA = Path("/sys/fs/cgroup/cpu.max")  # holds a container's CPU quota and per
 
 
 def usable() -> int:
-    """Return the number of processors that this process may use, at least 1.
+    """Return the number of processors available to this process, at least 1.
 
-    CPU affinity and a container's quota can reduce this number.
+    CPU affinity and a container's quota are taken into account.
     """
     allowed = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     try:
         quota, period = _QUOTA.read_text().split()
         allowed = min(allowed, -(-int(quota) // int(period)))
     except (OSError, ValueError):
-        pass  # The process runs in no container, or the container has no limit.
+        pass  # not in a container, or no limit is set
     return max(1, allowed)
 
 
-# --- Storage errors, which occur if a disk is full or read-only, or if the database cannot be reached.
+# --- Storage errors: a disk is full or read-only, or the database cannot be reached.
 
 
 _FILE_ERRORS = {errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO}
 _SQLITE_ERRORS = {sqlite3.SQLITE_FULL, sqlite3.SQLITE_READONLY, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN}
-# Classes of PostgreSQL errors: connections, insufficient resources such as disk space, shutdown by an operator, and
-# system errors. The last one is a single error: the transaction is read-only.
+# Classes of PostgreSQL errors: connection exceptions, insufficient resources such as disk space, shutdown by an
+# operator, and system errors. The last entry is a single error code, for a read-only transaction.
 _POSTGRESQL_ERRORS = ("08", "53", "57P", "58", "25006")
-# Suffixes of the files that SQLite and Assay create next to a database while it is used.
+# Suffixes of the files that SQLite and Assay create next to a database while it is in use.
 _SUFFIXES = ("-wal", "-shm", "-journal", ".writers")
 
 
 class DatabaseAway(OperationalError):
-    """The error for a missing database file of an existing installation. Its message is meant for users."""
+    """Raised if the database file of an existing installation is missing. The message is meant for users."""
 
 
 def check_not_away(path: str) -> None:
-    """Check that the database file exists if the installation does.
+    """Raise DatabaseAway if other files of the installation exist, but the database file doesn't.
 
-    If the file were missing, SQLite would create an empty one in its place. It would also delete the -wal file, which
-    may contain answers.
-
-    Raise DatabaseAway if other files of the installation exist but the database file does not.
+    SQLite would create an empty database in its place. It would also delete the -wal file, which may contain answers.
     """
     corpora = Path(settings.DATA_DIR) / "corpora"
     signs = [f"{path}{end}" for end in _SUFFIXES if os.path.exists(f"{path}{end}")]
     if corpora.is_dir() and any(corpora.iterdir()):
         signs.append(str(corpora))
-    # This is checked last. A process that sets up an installation creates the database first, so if other files exist,
-    # the database must exist by now.
+    # Check the database file last. A new installation creates it first, so once other files exist, it exists as well.
     if signs and not os.path.exists(path):
         raise DatabaseAway(
             f"The database file {path} is missing, but {signs[0]} exists. Nothing was changed, and no empty database "
@@ -109,7 +105,7 @@ def check_not_away(path: str) -> None:
 
 
 def is_storage_fault(error: BaseException | None) -> bool:
-    """Return whether an error, or one of its causes, means that nothing can be stored at the moment."""
+    """Return whether an error, or one of its causes, means that no data can be stored at the moment."""
     while error is not None:
         if isinstance(error, DatabaseAway):
             return True
@@ -119,18 +115,18 @@ def is_storage_fault(error: BaseException | None) -> bool:
             return True
         if str(getattr(error, "sqlstate", None) or "").startswith(_POSTGRESQL_ERRORS):
             return True
-        # If the server cannot be reached, psycopg's error has no code.
+        # psycopg's error has no code if the server cannot be reached.
         if type(error).__module__.startswith("psycopg") and type(error).__name__ == "OperationalError":
             return True
         error = error.__cause__ or error.__context__
     return False
 
 
-# --- Optional writes, which are skipped if a person would have to wait for them.
+# --- Optional writes, which are skipped if the user would have to wait for them.
 
 
 class Occupied(Exception):
-    """The error raised if another process holds SQLite's write lock.
+    """Raised if another process holds SQLite's write lock.
 
     A process that opens a large task can hold the lock for many seconds.
     """
@@ -138,7 +134,7 @@ class Occupied(Exception):
 
 @contextmanager
 def not_waiting() -> Iterator[None]:
-    """Within this block, raise Occupied instead of waiting for SQLite's write lock."""
+    """Raise Occupied in this block instead of waiting for SQLite's write lock."""
     database: Any = connection  # with an attribute of deploy/sqlite/base.py
     database.waits_to_write = False
     try:

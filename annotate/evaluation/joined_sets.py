@@ -22,7 +22,7 @@ from annotate.reports.numbers import in_points
 from annotate.reports.tables import are, many
 from corpora.core import CorpusError
 from corpora.core.languages import UND
-from corpora.draws.language_draws import within_reach
+from corpora.draws.language_draws import ids_in_frame
 from corpora.predictions.prediction_rows import folding
 
 EQUAL_RATES = (1.0, 1.0)  # missing at random: the detectors err equally often in unresolved and resolved audits
@@ -188,7 +188,7 @@ def _reach(gold: GoldSet, ids: Collection[str]) -> dict[str, set[str]]:
     for (predictor, frame), languages in by_draw.items():
         parameters = json.loads(frame)
         try:
-            reach |= within_reach(gold.corpus, predictor, parameters, parameters["frame_digest"], languages, ids)
+            reach |= ids_in_frame(gold.corpus, predictor, parameters, parameters["frame_digest"], languages, ids)
         except (CorpusError, KeyError, TypeError, ValueError):
             continue
     return reach

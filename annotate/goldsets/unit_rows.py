@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from annotate.models import Judgment, Task, Transition, Unit
 from corpora.core.arrow import pc
-from corpora.database.bulk_rows import TIME, all_fetched, fetched, listed
+from corpora.database.bulk_rows import TIME, fetch_all, fetch_batches, listed
 
 Places = NDArray[np.intp]
 Mask = NDArray[np.bool_]
@@ -170,11 +170,11 @@ def units_of(task: Task, *only: str) -> Iterator[Units]:
     fields = UNIT | {path: type for control in controls for path, type in control.unit_columns.items()}
     fields = {path: type for path, type in fields.items() if not only or path in ("pk", "copy_of", *only)}
     of_judged = {path: type for path, type in JUDGED.items() if path in fields}
-    for unit in fetched(task.units.exported().order_by("position"), fields, CHUNK):
+    for unit in fetch_batches(task.units.exported().order_by("position"), fields, CHUNK):
         judged, copy_of = unit.select(list(of_judged)), unit["copy_of"]
         if copy_of.null_count < len(copy_of):
             originals = Unit.objects.filter(pk__in=listed(pc.unique(copy_of.drop_null()).to_pylist()))
-            original = all_fetched(originals, of_judged, AT_ONCE)
+            original = fetch_all(originals, of_judged, AT_ONCE)
             places = pc.add(pc.index_in(copy_of, original["pk"]), pa.scalar(len(copy_of), pa.int32()))
             candidates = pa.concat_batches([judged, original])
             judged = candidates.take(pc.coalesce(places, pa.array(np.arange(len(copy_of), dtype=np.int32))))
@@ -189,7 +189,7 @@ def rows_of(table: type[Model], units: pa.Array) -> Lists:
     """
     keys = units.to_numpy()
     rows = table._default_manager.filter(unit__in=listed(np.unique(keys).tolist())).order_by("unit_id", "pk")
-    return lists_of(keys, all_fetched(rows, TABLES[table], AT_ONCE), "unit")
+    return lists_of(keys, fetch_all(rows, TABLES[table], AT_ONCE), "unit")
 
 
 # --- JSON lines, built column by column but identical to those of json.dumps

@@ -26,7 +26,7 @@ from annotate.core.measures import classification
 from annotate.models import Judgment, Task, Transition
 from corpora.core.arrow import pc
 from corpora.core.values import matching
-from corpora.database.bulk_rows import all_fetched, map_rows
+from corpora.database.bulk_rows import fetch_all, map_rows
 
 Number = TypeVar("Number", np.float64, np.int64)
 READ = 10_000  # number of answers to read from the database at a time
@@ -117,7 +117,7 @@ def answers(task: Task, *, repeats: bool = False) -> Responses:
     paths = ("unit__item__language",) if task.languages else statistics.spoken_paths
     fields = dict.fromkeys(("unit", "annotator"), pa.int64())
     fields |= dict.fromkeys(("label", "unit__asked", "unit__item__key", *paths), text)
-    rows = all_fetched(live.order_by("unit_id", "answered_at", "pk"), fields, READ)
+    rows = fetch_all(live.order_by("unit_id", "answered_at", "pk"), fields, READ)
     if not statistics.counts_single:
         units = rows["unit"].to_numpy()
         _, place, number = np.unique(units, return_inverse=True, return_counts=True)

@@ -17,7 +17,7 @@ from annotate.models import Annotator, Backlog, Judgment, Lease, Task, Unit
 from annotate.work.eligible import count_backlogs
 from annotate.work.permit import Permit, midnight
 from annotate.work.sql import sql
-from corpora.database.statements import prepared, tell
+from corpora.database.statements import prepared, run_sql
 from corpora.system import Occupied, not_waiting
 
 _UPDATE = sql("update_backlog")
@@ -150,4 +150,4 @@ def count_answers(permit: Permit, judgment: Judgment, number: int = 1) -> None:
     today_counts = number if timezone.localdate(judgment.answered_at, zone) == today else 0
     answered, skipped = (today_counts * (judgment.kind == kind) for kind in (Judgment.ANSWER, Judgment.SKIP))
     parameters = [permit.annotator.pk, permit.task.pk, max(number, 0)]
-    tell(_UPDATE, [number, today, answered, today, skipped, today, *parameters])
+    run_sql(_UPDATE, [number, today, answered, today, skipped, today, *parameters])

@@ -246,7 +246,7 @@ def _store(
     )
     insert_one(judgment)
     if next(_answers) % bulk_rows.ANSWERS == 0:
-        bulk_rows.gather()
+        bulk_rows.update_statistics()
     return judgment
 
 

@@ -33,7 +33,15 @@ from corpora.core.languages import UND
 from corpora.core.values import matching
 from corpora.core.voters import Panel
 from corpora.database.bulk_rows import batched, insert
-from corpora.draws.samples import Sample, item_store, record, record_draw, sample_uniform, stored_items, unsaved_items
+from corpora.draws.samples import (
+    Sample,
+    get_or_create_items,
+    item_store,
+    record,
+    record_draw,
+    sample_uniform,
+    unsaved_items,
+)
 from corpora.models import Corpus, Item
 from corpora.predictions.panels import supported_labels
 from corpora.predictions.predictor_labels import find_imported, find_predictor, predicted_labels
@@ -334,7 +342,7 @@ def _add_units(entry: Entry, samples: Sequence[Sample], design: Design, progress
         orders[sample.language] = sample.parameters.pop(ORDER, {})
         entry.suggested |= sample.parameters.pop(REPLIES, {})
         task.draws.add(record_draw(sample))
-        drawn.append(stored_items(entry.corpus, sample.rows) if in_memory else unsaved_items(sample))
+        drawn.append(get_or_create_items(entry.corpus, sample.rows) if in_memory else unsaved_items(sample))
     entry.items, predicted = chain.from_iterable(drawn), {}
     if any(orders.values()):
         predicted = store_orders(task, orders, {key for sample in samples for key in sample.keys})

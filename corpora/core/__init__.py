@@ -1,6 +1,6 @@
-"""The rules for languages, source records and values. Nothing in this package depends on Django.
+"""Rules for languages, source records and values. Nothing in this package depends on Django.
 
-This module defines the exception for problems that users can fix, and loads plug-ins from installed packages.
+This module defines CorpusError, the exception for problems that users can fix, and loads plug-ins.
 """
 
 import sys
@@ -14,10 +14,10 @@ NAMED = 5  # A list names up to this many faults, and states the total number.
 
 
 class CorpusError(Exception):
-    """An error that a user can fix. Its message states what is wrong, where, and what to do.
+    """Raised for a problem that the user can fix. The message states what is wrong, where, and what to do.
 
-    status: the exit status of a command that ends with this error
-    option: the name of the option that must be changed, "" if unknown
+    status: exit status of a command that fails with this error
+    option: name of the command option to change, "" if unknown
     """
 
     status = 1
@@ -27,28 +27,28 @@ class CorpusError(Exception):
         self.option = option
 
 
-REJECTED = 3  # the exit status if rows were rejected
+REJECTED = 3  # exit status if rows were rejected
 
 
 class TooManyRejected(CorpusError):
-    """The error for a file from which nothing was imported, because too many of its rows were rejected."""
+    """Raised if so many of a file's rows were rejected that none was imported."""
 
     status = REJECTED
 
 
 def listed(names: list[str], total: int, noun: str) -> str:
-    """Return a list of faults for a message, such as `3 ids: a, b, c` or `9 ids, the first: a, b, c, d, e`.
+    """Format a list of faults for a message, such as `3 ids: a, b, c` or `9 ids, the first: a, b, c, d, e`.
 
-    names: the names of the faults; only the first NAMED are shown
-    total: the number of faults
-    noun: what the names are, in the singular
+    names: faulty ids, labels etc.; only the first NAMED are shown
+    total: number of faults, which can exceed len(names)
+    noun: what the names are, in the singular, such as `id`
     """
     heading = f"{total:,} {noun}" + ("" if total == 1 else "s")
     return f"{heading}{', the first' if total > NAMED else ''}: {', '.join(names[:NAMED])}"
 
 
 def counted(counts: Mapping[str, int]) -> str:
-    """Return the counts of nouns as text, such as `1 collection, 2 arrays`."""
+    """Format counts keyed by singular noun, such as `1 collection, 2 arrays`."""
     return ", ".join(f"{count:,} {noun}" + ("" if count == 1 else "s") for noun, count in counts.items())
 
 
@@ -59,9 +59,9 @@ GROUPS = ("assay.controls", "assay.formats", "assay.forms", "assay.voters")
 
 @cache
 def _entry_points(path: tuple[str, ...]) -> Any:
-    """Return the entry points of all groups. They are read once, because each read opens a file of every package.
+    """Return the entry points of all installed packages. Cached, because finding them opens a file in every package.
 
-    path: the folders with packages, `sys.path`
+    path: `sys.path`, so that the cache is bypassed if it changes
     """
     from importlib.metadata import entry_points  # here, because it makes `assay --version` slow
 
@@ -69,7 +69,7 @@ def _entry_points(path: tuple[str, ...]) -> Any:
 
 
 def package_of(plug_in: object) -> str:
-    """Return a phrase that names a plug-in's package in messages, or its module if no installed package has it."""
+    """Name a plug-in's package for messages, such as `The package assay-xyz`, or its module if there is no package."""
     module = type(plug_in).__module__
     for entry in (entry for group in GROUPS for entry in _entry_points((*sys.path,)).select(group=group)):
         if entry.dist and entry.module.partition(".")[0] == module.partition(".")[0]:
@@ -78,9 +78,9 @@ def package_of(plug_in: object) -> str:
 
 
 def install(group: str, register: Callable[[Any], object]) -> None:
-    """Load and register the objects that installed packages declare as entry points of a group.
+    """Load the plug-ins that installed packages declare as entry points of a group, and pass each to `register`.
 
-    If an object cannot be loaded or registered, raise CorpusError with the name of the package.
+    Raise CorpusError with the package's name if a plug-in cannot be loaded or registered.
     """
     for entry in _entry_points((*sys.path,)).select(group=group):
         try:

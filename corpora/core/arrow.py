@@ -1,10 +1,10 @@
-"""Parts of pyarrow whose import takes 0.1 s. Each is imported when it is first used."""
+"""Modules of pyarrow that take 0.1 s to import. Each is imported lazily, when one of its attributes is first used."""
 
 from importlib import import_module
 from typing import Any
 
 
-class _Part:
+class _LazyModule:
     def __init__(self, name: str) -> None:
         self._name = name
 
@@ -13,4 +13,4 @@ class _Part:
         return value
 
 
-pc, pq = _Part("pyarrow.compute"), _Part("pyarrow.parquet")
+pc, pq = _LazyModule("pyarrow.compute"), _LazyModule("pyarrow.parquet")

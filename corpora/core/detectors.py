@@ -3,10 +3,10 @@
 Callers must clean the texts first (masking.py). The detectors return our label codes (languages.py), and voters.py
 combines their votes. Each model is loaded once per process, when it is first used.
 
-A detector votes on a text only if it recognizes a feature that contains letters. Without this rule, langid.py would
-return English with a score of 0.169, fastText would return English with 0.125, and CLD2 would return the default
-language of the script. Features that consist only of punctuation, digits and emoji do not count as evidence. For
-example, fastText recognizes the quotation marks of '"BARACK OBAMA" (ANGELA MERKEL)' and would return English with 0.57.
+A detector votes on a text only if it recognizes a feature that contains letters. Without any such feature, langid.py
+would return English with a score of 0.169, fastText English with 0.125, and CLD2 the script's default language.
+Features that consist only of punctuation, digits and emoji do not count as evidence. For example, fastText recognizes
+the quotation marks of '"BARACK OBAMA" (ANGELA MERKEL)' and would return English with 0.57.
 """
 
 import hashlib
@@ -33,16 +33,16 @@ from corpora.core.masking import letters_alone
 # the features (byte n-grams) that the visited states emit, and adds their log-probabilities to each language's prior.
 # This code computes the same result with two shortcuts:
 #
-# - No feature is longer than four bytes, so the last four bytes determine the state. All bytes of all texts therefore
-#   advance through the automaton together, in four steps.
-# - For each state, the log-probabilities of the features that it emits are summed when the model is loaded. A text's
-#   score is the sum over the states that it visits.
+# - No feature is longer than four bytes, so the last four bytes determine the state. The states after all bytes of all
+#   texts can therefore be computed at once, in four array operations.
+# - When the model is loaded, the log-probabilities of the features that each state emits are summed. A text's score is
+#   the sum over the states that it visits.
 #
 # The model stores float32 values, and this code sums them as float64. The sums are exact, so the results equal those
 # of langid.py to the last digit.
 
 
-# Texts are processed in blocks of about this many bytes, so that memory is bounded and a block fits the CPU cache.
+# Texts are processed in blocks of about this many bytes. This bounds memory, and a block fits the CPU cache.
 _BLOCK_BYTES = 1 << 18
 
 
@@ -50,12 +50,12 @@ _BLOCK_BYTES = 1 << 18
 class LangidModel:
     """langid.py's automaton and naive Bayes weights, as arrays.
 
-    languages: the n language codes of langid.py
-    following: the next state for each state and byte (states * 256,)
-    pairs: the state after reading two bytes from the root, which is state 0 (65536,)
-    state_scores: the sum of the log-probabilities of the features that each state emits (states, n)
-    prior: the log-probability of each language (n,)
-    memory: the number of most recent bytes that determine the state, at least two
+    languages: langid.py's n language codes
+    following: next state for each state and byte (states * 256,)
+    pairs: state after reading two bytes from the root, which is state 0 (65536,)
+    state_scores: summed log-probabilities of the features that each state emits (states, n)
+    prior: log-probability of each language (n,)
+    memory: number of most recent bytes that determine the state, at least two
     """
 
     languages: tuple[str, ...]
@@ -68,26 +68,26 @@ class LangidModel:
     def log_probabilities(self, texts: Sequence[str]) -> NDArray[np.float64]:
         """Return each language's log-probability for each text, up to a constant per text (texts, languages)."""
         logs = np.empty((len(texts), len(self.languages)))
-        for start, end, visits in self._entered(texts):
+        for start, end, visits in self._count_visits(texts):
             logs[start:end] = visits @ self.state_scores + self.prior
         return logs
 
     def has_features(self, texts: Sequence[str]) -> NDArray[np.bool_]:
         """Return whether each text contains a feature of the model (texts,).
 
-        If a text contains none, its result depends only on the prior.
+        The result for a text without features would depend only on the prior.
         """
         has_feature = np.zeros(len(texts), np.bool_)
         emits = self.state_scores.any(axis=1).astype(np.float64)
-        for start, end, visits in self._entered(texts):
+        for start, end, visits in self._count_visits(texts):
             has_feature[start:end] = visits @ emits > 0
         return has_feature
 
-    def _entered(self, texts: Sequence[str]) -> Iterator[tuple[int, int, csr_array]]:
-        """Yield each block of texts as a (first, end, counts) tuple.
+    def _count_visits(self, texts: Sequence[str]) -> Iterator[tuple[int, int, csr_array]]:
+        """Yield (start, end, visits) for each block of texts.
 
-        first, end: the block contains the texts from index `first` up to, but not including, `end`
-        counts: how often each text visits each state (texts, states)
+        start, end: the block is texts[start:end]
+        visits: number of visits to each state by each text of the block (texts, states)
         """
         encoded = [text.encode("utf-8", "surrogatepass") for text in texts]
         lengths = np.fromiter(map(len, encoded), np.int64, len(encoded))
@@ -113,7 +113,7 @@ class LangidModel:
             for step in range(2, self.memory):
                 reached = self.following.take((reached[:-1] << 8) | content[step:])
             states[self.memory - 1 :] = reached
-        # Each text starts at the root, so its first bytes must not depend on the bytes of the previous text.
+        # Each text starts at the root, so the states after its first bytes must not depend on the previous text.
         starts = np.cumsum(lengths) - lengths
         current = np.zeros(len(lengths), np.int32)
         for step in range(self.memory - 1):
@@ -148,10 +148,10 @@ def langid_model() -> LangidModel:
 def _memory(following: NDArray[np.int32]) -> int:
     """Return the number of bytes after which the state no longer depends on where the automaton started.
 
-    In a model of this kind, a state represents the longest suffix of the input that is a prefix of a feature.
-    Therefore the loop always ends.
+    In such an automaton, a state represents the longest suffix of the input that is a prefix of a feature. The loop
+    therefore terminates.
 
-    following: the next state for each state and byte (states, 256)
+    following: next state for each state and byte (states, 256)
     """
     steps = 0
     # Each pair of states is encoded as one number: (state) * (number of states) + (state reached from the root).
@@ -169,24 +169,24 @@ CODES: tuple[str, ...] = tuple(sorted(LISTED))
 _PLACES = {code: place for place, code in enumerate(CODES)}
 _NO_VOTE = -1
 _FASTTEXT_LABEL = "__label__"
-# The README.md in the same folder states its origin and licence.
+# For its origin and licence, see README.md in the same folder.
 FASTTEXT_MODEL = Path(__file__).parent / "lid176" / "lid.176.ftz"
 _FASTTEXT_SHA256 = "8f3472cfe8738a7b6099e8e999c3cbfae0dcd15696aac7d7738a8039db603e83"
 # CLD2 gives one point to the default language of a script and further points for each n-gram that it recognizes. It
 # reports points per 1,024 bytes, rounded down. A language with fewer points than this is only the script's default.
 _CLD2_DEFAULT = 1.5
-_FIRST_WORDS = 10  # minimum number of letters in the prefix of a text that is checked first
+_FIRST_WORDS = 10  # minimum number of letters in the prefix that is checked for features first
 
 
 @dataclass(frozen=True)
 class Rankings(Iterable[Ranking]):
     """The languages that a detector returns for n texts, best first and without duplicates.
 
-    The languages of text i are at the indices from offsets[i] up to, but not including, offsets[i + 1].
+    The languages of text i are codes[offsets[i] : offsets[i + 1]].
 
-    offsets: where each text's languages begin and end (n + 1,)
-    codes: the index of each language in CODES
-    scores: the score of each language, from 0 to 1
+    offsets: start of each text's languages, and the end of the last text's (n + 1,)
+    codes: index of each language in CODES
+    scores: score of each language, from 0 to 1
     """
 
     offsets: NDArray[np.int32]
@@ -199,7 +199,7 @@ class Rankings(Iterable[Ranking]):
         return np.where(starts < ends, np.append(self.codes, np.int16(_NO_VOTE))[starts], np.int16(_NO_VOTE))
 
     def from_score(self, least: float) -> "Rankings":
-        """Return the rankings without those of texts for which the first language's score is below `least`."""
+        """Return the rankings, with no languages for texts whose first language has a score below `least`."""
         if not least:
             return self
         lengths = np.diff(self.offsets)
@@ -216,7 +216,7 @@ class Rankings(Iterable[Ranking]):
 def _best(codes: NDArray[np.int16], scores: NDArray[np.float64], k: int) -> Rankings:
     """Return the first k languages of each text.
 
-    If two of a detector's codes stand for the same language, only the better score is kept.
+    If several of a detector's codes map to the same language, only the best score is kept.
 
     codes: indices in CODES, best first; -1 means no vote (texts, ranks)
     scores: scores from 0 to 1 (texts, ranks)
@@ -236,9 +236,10 @@ def _code_index(detector: str, detector_code: str) -> int:
 
 
 def _rankings_from_lists(codes: list[int], scores: list[float], lengths: list[int], k: int) -> Rankings:
-    """Return the first k languages of each text, from lists with the entries of all texts one after another.
+    """Return the first k languages of each text.
 
-    lengths: the number of entries that belong to each text
+    codes, scores: the entries of all texts, concatenated
+    lengths: number of entries of each text
     """
     filled = np.arange(max(lengths, default=0)) < np.array(lengths, np.int64)[:, None]
     padded_codes = np.full(filled.shape, _NO_VOTE, np.int16)
@@ -256,8 +257,8 @@ def _langid_codes() -> NDArray[np.int16]:
 def detect_langid(texts: Sequence[str], k: int) -> Rankings:
     """Run langid.py (Lui and Baldwin, 2012). The score is the language's probability among langid.py's 97 languages.
 
-    We rank languages by log-probability. langid.py's own rank() uses probabilities, and in a longer text all but the
-    highest underflow to 0, so it returns those languages in alphabetical order.
+    Languages are ranked by log-probability. langid.py's own rank() uses probabilities, and for a longer text, all but
+    the highest underflow to 0, so that it returns the other languages in alphabetical order.
     """
     codes = _langid_codes()
     model = langid_model()
@@ -265,28 +266,28 @@ def detect_langid(texts: Sequence[str], k: int) -> Rankings:
     shares = np.exp(logs - logs.max(axis=1, keepdims=True))
     totals = shares.sum(axis=1)
     rows = np.arange(len(texts))
-    # If languages tie, the first one wins. Several langid.py codes may map to one of our codes, so we rank more than k
-    # codes: one extra for each such duplicate.
+    # If languages tie, the first one wins. Because several langid.py codes may map to the same code of ours, an extra
+    # rank is computed for each duplicate.
     places = np.empty((len(texts), min(k + len(codes) - len(set(codes.tolist())), len(codes))), np.int64)
     for column in places.T:
         column[:] = logs.argmax(axis=1)
         logs[rows, column] = -np.inf
     best_codes = codes[places]
-    # Both tests are needed. For example, "throwback" has a feature that marks the start of a word, but "#throwback"
-    # does not.
+    # Both checks are needed. For example, "throwback" contains a feature for the start of a word, but "#throwback"
+    # doesn't.
     best_codes[~(model.has_features(texts) & model.has_features(letters_alone(texts)))] = _NO_VOTE
     return _best(best_codes, shares[rows[:, None], places] / totals[:, None], k)
 
 
 def detect_cld2(texts: Sequence[str], k: int) -> Rankings:
-    """Run Google's Compact Language Detector 2. The score is the language's share of the text in bytes.
+    """Run Google's Compact Language Detector 2. The score is the language's share of the text's bytes.
 
-    CLD2 returns at most three languages, and rarely more than one. `bestEffort` is set, because without it CLD2 returns
-    no language for many texts as short as social media posts.
+    CLD2 returns at most three languages, and rarely more than one. Without `bestEffort`, it would return no language
+    for many texts as short as social media posts.
     """
     import pycld2
 
-    # Flat lists of numbers are used because the garbage collector would have to scan tuples.
+    # Flat lists of numbers are used, because the garbage collector would have to scan tuples.
     codes, scores, lengths = list[int](), list[float](), list[int]()
     for text in texts:
         _, size, details = pycld2.detect(text, isPlainText=True, bestEffort=True) if text else (False, 0, ())
@@ -304,7 +305,7 @@ def detect_cld2(texts: Sequence[str], k: int) -> Rankings:
 
 @cache
 def _fasttext_model() -> Path:
-    """Return the path of the fastText model. Raise CorpusError unless it is the file that Assay ships."""
+    """Return the path of the fastText model. Raise CorpusError unless it is the file shipped with Assay."""
     try:
         unchanged = hashlib.sha256(FASTTEXT_MODEL.read_bytes()).hexdigest() == _FASTTEXT_SHA256
     except OSError:
@@ -325,10 +326,10 @@ def detect_fasttext(texts: Sequence[str], k: int) -> Rankings:
     """Run fastText's lid.176 (Joulin et al., 2016). The score is the label's probability among the model's 176 labels.
 
     The threshold is -1, because the default of 0 drops labels whose probability is rounded to below 0. Texts are
-    predicted one by one, because fastText's batch call does not return the scores.
+    predicted one by one, because fastText's batch call doesn't return scores.
 
-    Some labels do not count as votes or stand for the same language as another label. We request additional labels only
-    if such a label is among the first k, because each additional label slows down the prediction.
+    Spare labels either don't count as votes or map to the same language as another label. Additional labels are
+    requested only if one of the first k labels is spare, because they slow down the prediction.
     """
     predict = _fasttext().f.predict  # the function that the public `predict` calls; its input must end in a newline
     places, spare = _fasttext_labels()
@@ -340,7 +341,7 @@ def detect_fasttext(texts: Sequence[str], k: int) -> Rankings:
 
     for text, alone in zip(texts, letters_alone(texts), strict=True):
         results = predict(f"{text}\n", k, -1.0, "strict")
-        # The first words usually contain a feature. If they do, the rest need not be read.
+        # Check the first words for a feature before the whole text, because they usually contain one.
         end = alone.find(" ", _FIRST_WORDS)
         if results[0] == nothing or ((end < 0 or unknown(alone[:end])) and unknown(alone)):
             results = ()
@@ -359,7 +360,7 @@ def detect_fasttext(texts: Sequence[str], k: int) -> Rankings:
 def _fasttext_labels() -> tuple[dict[str, int], frozenset[str]]:
     """Return the index in CODES for each fastText label, and the set of spare labels.
 
-    A label is spare if it does not count as a vote, or if another label is the main one for the same language.
+    A label is spare if it does not count as a vote, or if it is not the main label for its language.
     """
     labels = [label for _, label in _fasttext().f.predict("\n", 1_000, -1.0, "strict")]
     indexes = {label: _code_index("fasttext", label.removeprefix(_FASTTEXT_LABEL)) for label in labels}
@@ -371,9 +372,9 @@ def _fasttext_labels() -> tuple[dict[str, int], frozenset[str]]:
 
 
 def ranked(answers: Iterable[Sequence[tuple[str, float]]], k: int) -> Rankings:
-    """Convert a voter's answers to Rankings.
+    """Convert the results of Voter.vote to Rankings.
 
-    Raise ValueError if an answer has a code that is not listed in languages.py, or a score that is not from 0 to 1.
+    Raise ValueError if a code is not listed in languages.toml, or if a score is not from 0 to 1.
     """
     if isinstance(answers, Rankings):
         return answers
@@ -396,7 +397,7 @@ DETECTORS: dict[str, Callable[[Sequence[str], int], Rankings]] = {
 
 @cache
 def detector_versions() -> dict[str, str]:
-    """Return the version of each detector's package. If the model is a separate file, add its name and SHA-256."""
+    """Return the version of each detector's package. fastText's version includes its model's file name and SHA-256."""
     return {
         "langid": version("langid"),
         "cld2": version("pycld2"),

@@ -1,8 +1,8 @@
-"""The words of a text, and the characters that people see.
+"""Split text into words and user-perceived characters.
 
-These characters are the grapheme clusters after the rules GB3 to GB13 of Unicode Standard Annex 29. A cluster is, for
-example, a letter with its accents and vowel signs, a Hangul syllable of several jamo, a flag, or an emoji with its skin
-tone. Python's unicodedata has the general categories on which the rules build.
+User-perceived characters are grapheme clusters, as defined by rules GB3 to GB13 of Unicode Standard Annex 29. Examples
+are a letter with its accents and vowel signs, a Hangul syllable of several jamo, a flag, or an emoji with its skin
+tone. The rules build on general categories, which come from Python's unicodedata.
 """
 
 import re
@@ -10,14 +10,14 @@ import unicodedata
 from itertools import pairwise
 
 _ZWNJ, _ZWJ = "\u200c", "\u200d"
-# Characters that continue a cluster, beside those of the categories Mn, Me and Mc.
+# Characters that continue a cluster, in addition to those in the categories Mn, Me and Mc.
 _CONTINUING = re.compile("[\u0e33\u0eb3\u200c\u200d\uff9e\uff9f\U0001f3fb-\U0001f3ff\U000e0020-\U000e007f]")
-# Characters of category Mc that begin a cluster of their own.
+# Characters in category Mc that begin a new cluster.
 _BEGINNING = re.compile(
     "[\u102b\u102c\u1038\u1062-\u1064\u1067-\u106d\u1083\u1087-\u108c\u108f\u109a-\u109c\u1a61\u1a63\u1a64\uaa7b\uaa7d"
     "\U00011720\U00011721]"
 )
-# Characters that belong to the following one, such as the Arabic number sign.
+# Characters that join the following character's cluster, such as the Arabic number sign.
 _PREPENDED = re.compile(
     "[\u0600-\u0605\u06dd\u070f\u0890\u0891\u08e2\u0d4e\U000110bd\U000110cd\U000111c2\U000111c3\U0001193f\U00011941"
     "\U00011a84-\U00011a89\U00011d46\U00011f02]"
@@ -38,12 +38,12 @@ _VIRAMAS = "\u094d\u09cd\u0acd\u0b4d\u0c4d\u0d4d"
 UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 _L, _V, _T, _LV, _LVT = "L", "V", "T", "LV", "LVT"
-# What may follow each type of Hangul syllable or jamo in the same cluster.
+# The types of Hangul syllable or jamo that can follow each type in the same cluster.
 _FOLLOWING = {_L: (_L, _V, _LV, _LVT), _LV: (_V, _T), _V: (_V, _T), _LVT: (_T,), _T: (_T,)}
 
 
 def is_within_character(text: str, place: int) -> bool:
-    """Return whether a place in a text is within a grapheme cluster."""
+    """Return whether the position between text[place - 1] and text[place] is inside a grapheme cluster."""
     if not 0 < place < len(text):
         return False
     before, after = text[place - 1], text[place]
@@ -59,9 +59,10 @@ def is_within_character(text: str, place: int) -> bool:
 
 
 def words_in(text: str) -> list[tuple[int, int]]:
-    """Return the start and end of each word and of each other character, without white space and format characters.
+    """Return the (start, end) offsets of the tokens in a text. White space and format characters are skipped.
 
-    Words are runs of letters, digits and marks. In scripts without spaces, each character is a word.
+    A token is a run of letters, digits and marks, or a single other character. In scripts without spaces between words,
+    every character is a token.
     """
     places: list[tuple[int, int]] = []
     is_in_word = False
@@ -76,12 +77,12 @@ def words_in(text: str) -> list[tuple[int, int]]:
 
 
 def is_unspaced(letter: str) -> bool:
-    """Return whether a character is of a script that has no spaces between words."""
+    """Return whether a character belongs to a script without spaces between words."""
     return _UNSPACED.match(letter) is not None
 
 
 def is_invisible(letter: str) -> bool:
-    """Return whether a character is a format character, such as a mark of direction, that belongs to no other one."""
+    """Return whether a character is a stand-alone format character, such as a directional mark."""
     return unicodedata.category(letter) == "Cf" and not (_extends(letter) or _PREPENDED.match(letter))
 
 
@@ -117,7 +118,7 @@ def _number_of_flag_letters(text: str, place: int) -> int:
 
 
 def _is_joined(text: str, place: int) -> bool:
-    """Return whether a joiner connects two symbols, or a virama two consonants."""
+    """Return whether a zero-width joiner connects two symbols at this position, or a virama two consonants."""
     symbol, consonant = _SYMBOL.match(text[place]), _CONSONANT.match(text[place])
     if not consonant and not (symbol and text[place - 1] == _ZWJ):
         return False

@@ -1,24 +1,24 @@
-"""Language tags: their names and likely meaning, and which tags serve the readers of a language.
+"""Language tags: their names, their likely meaning, and which tags a speaker of a language can read.
 
-langcodes provides the tables: the IANA registry, which contains all languages of ISO 639-1, -2 and -3, and CLDR's
-likely scripts and predominant varieties. This module knows nothing about labels, which are in languages.py.
+langcodes provides the data: the IANA registry, which contains all languages of ISO 639-1, -2 and -3, and CLDR's likely
+scripts and predominant varieties. The label codes are in languages.py, and this module doesn't depend on them.
 """
 
 from collections.abc import Iterable, Mapping
 from functools import cache, lru_cache
 from typing import Any, NamedTuple
 
-# Scopes of the registry that do not stand for a single language.
+# Scopes in the registry whose subtags don't stand for a single language.
 _NO_SCOPES = ("special", "collection", "private-use")
-# Scripts of languages that CLDR does not contain. For such a language, langcodes returns the Latin script.
+# Scripts of languages that are missing from CLDR. For these, langcodes would return the Latin script.
 _SCRIPTS = {"azb": "Arab", "xal": "Cyrl"}
 
 
 class Registry(NamedTuple):
-    """The IANA registry of language subtags. Deprecated subtags are left out.
+    """The IANA registry of language subtags, without deprecated subtags.
 
-    languages, scripts, regions: the English name for each subtag
-    macrolanguages: the macrolanguage that encompasses a language, such as ar for arz
+    languages, scripts, regions: English name by subtag
+    macrolanguages: macrolanguage by language subtag, such as ar for arz
     """
 
     languages: Mapping[str, str]
@@ -29,7 +29,7 @@ class Registry(NamedTuple):
 
 @cache
 def registry() -> Registry:
-    """Return the registry. Reading it takes about 50 ms, so it is read only for codes that are not in our own table."""
+    """Load the registry. This takes about 50 ms, so callers look up codes in our own table first."""
     from langcodes.registry_parser import parse_registry
 
     names: dict[str, dict[str, str]] = {"language": {}, "script": {}, "region": {}}
@@ -44,7 +44,7 @@ def registry() -> Registry:
 
 
 def cased(code: str) -> str:
-    """Return a code with each subtag in the case that BCP 47 recommends, such as zh-Hans-CN."""
+    """Return a code with each subtag in the case recommended by BCP 47, such as zh-Hans-CN."""
     first, *others = code.replace("_", "-").lower().split("-")
     cases = {2: str.upper, 4: str.capitalize}
     return "-".join([first, *(cases.get(len(other), str)(other) for other in others)])
@@ -70,35 +70,35 @@ def is_registered(tag: str) -> bool:
 
 
 def usual_script(tag: str) -> str:
-    """Return the ISO 15924 code of the script in which a language is usually written, by CLDR."""
+    """Return the ISO 15924 code of a language's usual script according to CLDR, or "" if unknown."""
     import langcodes
 
     return _SCRIPTS.get(tag) or langcodes.Language.get(tag).maximize().script or ""
 
 
 def variety_of(language: str, macrolanguages: Iterable[str]) -> str:
-    """Return the macrolanguage that encompasses a language if it is one of these, and otherwise the language."""
+    """Return the language's macrolanguage if it is one of `macrolanguages`; otherwise return the language itself."""
     macrolanguage = registry().macrolanguages.get(language, "")
     return macrolanguage if macrolanguage in macrolanguages else language
 
 
-# --- Labels of a thesaurus that a reader of a language understands.
+# --- Matching the language tags of a thesaurus's labels with the language of an annotator.
 #
 # The lookup follows BCP 47, but in both directions: a reader of en understands a label in en-GB, and readers of zh-CN
 # and zh-Hans understand a label in zh. Tags are compared by their likely meaning, which langcodes takes from CLDR. For
 # example, zh-TW implies Traditional script, iw means he, and eng means en.
 
 
-# Macrolanguages whose readers read all of their varieties, although a text in a variety may have a separate label.
+# Macrolanguages whose readers understand every variety, even where our label codes distinguish the varieties.
 _READ_ALIKE = ("ar", "no", "zh")
 
 
 class Meaning(NamedTuple):
     """The likely meaning of a language tag.
 
-    language, script, region: the likely subtags; a variety such as nb has the language that represents it, such as no
-    written: the language subtag as it appears in the tag
-    is_bare: whether the tag has no other subtag
+    language, script, region: likely subtags; for a variety such as nb, the language is its macrolanguage, such as no
+    written: language subtag as it appears in the tag
+    is_bare: whether the tag consists of a language subtag only
     """
 
     language: str
@@ -129,7 +129,7 @@ def meaning(tag: str) -> Meaning | None:
 
 
 def same_language(tag: str, other: str) -> bool:
-    """Return whether two tags stand for languages with the same readers. Scripts and regions are ignored."""
+    """Return whether readers of one tag's language understand the other's. Scripts and regions are ignored."""
     left, right = meaning(tag), meaning(other)
     return tag.casefold() == other.casefold() or (
         left is not None and right is not None and left.language == right.language
@@ -149,7 +149,7 @@ def serving(tags: tuple[str, ...], language: str) -> tuple[str, ...]:
 
 
 def closest(tags: Iterable[str], language: str) -> str:
-    """Return the closest tag that readers of a language understand, or "" if there is none."""
+    """Return the tag closest to a language among those that its readers understand, or "" if there is none."""
     tags = tuple(tags)
     return language if language in tags else next(iter(serving(tags, language)), "")
 

@@ -1,8 +1,8 @@
 """Languages: their label codes and names, the detectors' codes for them, and codes from other standards.
 
-The table of languages is in languages.toml. Every other language of the IANA registry (language_tags.py) can be used by
-its code. An installation can add further codes from a file. Annotators and files may use all of these languages, but
-detectors return only those in the table.
+Listed languages are those in languages.toml. Any other language in the IANA registry (language_tags.py) can be used by
+its code, and an installation can add codes from a file. Annotators and files may use all of these languages, but
+detectors return only listed ones.
 """
 
 import difflib
@@ -36,7 +36,7 @@ class Language:
     fasttext: str = ""
     labels: tuple[str, ...] = ()
     script: str = ""  # ISO 15924 code, if the script matters
-    under: str = ""  # the listed code that covers this added language
+    under: str = ""  # listed code that covers this language, for an added language
 
 
 def _listed(code: str, name: str, autonym: str, langid: str, cld2: str, fasttext: str, *labels: str) -> Language:
@@ -46,8 +46,8 @@ def _listed(code: str, name: str, autonym: str, langid: str, cld2: str, fasttext
 class _Languages(UserDict[str, Language]):
     """A mapping from code to language.
 
-    An iteration yields the listed languages, then those added by add_names in this process. Any other language of the
-    registry can be looked up, and its code is in the mapping, but an iteration does not yield it.
+    Iteration yields the listed languages, then those added by add_names in this process. All other languages in the
+    registry are also members and can be looked up, but are not iterated over.
 
     Adding a language replaces `data` instead of modifying it, so that a thread can iterate while another adds one.
     """
@@ -66,7 +66,7 @@ LANGUAGES = _Languages({code: _listed(code, *cells) for code, cells in _TABLE["l
 LISTED = frozenset(LANGUAGES)
 # The 70 labels of the 2015 article. They are the default labels of a task.
 ARTICLE_LABELS: tuple[str, ...] = tuple(_TABLE["article"].split())
-# Groups of labels that people and detectors confuse. A label may belong to several groups.
+# Groups of labels that annotators and detectors confuse. A label may belong to several groups.
 CONFUSABLE = tuple(tuple(group.split()) for group in _TABLE["confusable"])
 # The (detector, code) pairs that do not count as votes, each with the reason.
 NO_VOTE: dict[tuple[str, str], str] = {
@@ -104,19 +104,19 @@ def confusable_with(code: str) -> frozenset[str]:
 
 
 def finer(code: str) -> tuple[str, ...]:
-    """Return the labels that a coarse code covers: its listed labels, then those added under it in this process."""
+    """Return the labels covered by a coarse code: its listed labels, then those added under it in this process."""
     listed = LANGUAGES[code].labels if code in LANGUAGES else ()
     return (*listed, *(added.code for added in LANGUAGES.data.values() if added.under == code))
 
 
 def in_its_case(written: str, codes: Container[str]) -> str:
-    """Return the known code that differs from the given one only in case or separators, or "" if there is none."""
+    """Return the code in `codes` that differs from `written` only in case or separators, or "" if there is none."""
     code = cased(written)
     return code if code in codes else ""
 
 
 def published_code(language: str, languages: Iterable[str]) -> str:
-    """Return the code for a language in the names of published files. It has no region: zh for zh-CN, pt for pt-BR.
+    """Return the code for a language in the names of published files. The region is dropped: zh-CN becomes zh.
 
     languages: all languages of the set; if two of them differ only in the region, both keep the region
     """
@@ -130,24 +130,24 @@ def published_code(language: str, languages: Iterable[str]) -> str:
 
 
 FASTTEXT_PREFIX = "__label__"
-# Macrolanguages with one label for all of their varieties. To distinguish varieties, add them from a file.
+# Macrolanguages with a single label for all of their varieties. To distinguish varieties, add them from a file.
 _ONE_LABEL = ("ar", "no")
-# Languages whose labels here differ from CLDR's codes.
-_HERE = {"fil": "tl", "hbs": "sh", "bih": "bho"}
+# Our label codes for languages where they differ from CLDR's codes.
+_OWN_CODES = {"fil": "tl", "hbs": "sh", "bih": "bho"}
 # Codes that stand for different languages in different standards, with the codes to write instead.
 _AMBIGUOUS = {"als": ("sq (Albanian)", "gsw (Swiss German)")}
-# Codes for text that has no language, or more than one. Here they all have the label UND.
+# Codes for text that has no language, or more than one. We label all of them UND.
 _NO_LANGUAGE = {"mul", "zxx", "mis", "unk"}
-# Languages commonly written in two scripts. In any other language, text in an unusual script has a separate label.
+# Languages commonly written in two scripts. For any other language, text in an unusual script has a separate label.
 _TWO_SCRIPTS = frozenset(["sr", "bs", "az", "uz", "kk", "tk", "mn", "ku", "ms", "tt", "ky"])
 _CHINESE = {"Hant": "zh-TW", "Hans": "zh-CN", "Hani": "zh"}
 
 
 def code_of(written: str) -> str:
-    """Return the label code that stands for a code or name from a file. Return "" if it is unknown or ambiguous.
+    """Return the label code for a language code or name from a file, or "" if it is unknown or ambiguous.
 
-    Codes may be those of ISO 639-1, -2 and -3, with or without script and region. Names are the English names of the
-    languages in LANGUAGES, or their own names.
+    Codes can be those of ISO 639-1, -2 and -3, with or without script and region. Names can be the English names or
+    autonyms of the languages in LANGUAGES.
     """
     if written in LANGUAGES.data:
         return written
@@ -157,13 +157,13 @@ def code_of(written: str) -> str:
 
 
 def meant(written: Iterable[str], is_known: Callable[[str], bool]) -> list[str]:
-    """Replace each code of another standard by the known code that it stands for. Other words stay as they are."""
+    """Replace codes of other standards with the equivalent known codes. Other strings are returned unchanged."""
     return [code if is_known(code) or not is_known(read := code_of(code)) else read for code in written]
 
 
 @lru_cache(maxsize=8)
 def _names(codes: tuple[str, ...]) -> dict[str, str]:
-    """Return the code for each English name and each language's own name, in lower case. Names come first."""
+    """Map English names and autonyms, in lower case, to codes. English names take precedence."""
     languages = [language for code in codes if (language := LANGUAGES.data.get(code))]
     autonyms = {language.autonym.casefold(): language.code for language in languages}
     return autonyms | {language.name.casefold(): language.code for language in languages}
@@ -171,23 +171,23 @@ def _names(codes: tuple[str, ...]) -> dict[str, str]:
 
 @lru_cache(maxsize=4096)
 def _read(code: str, codes: tuple[str, ...]) -> str:
-    """Resolve a code that is spelled differently in LANGUAGES. Return "" if it does not stand for one language.
+    """Resolve a code that is spelled differently in LANGUAGES. Return "" if it does not stand for a single language.
 
-    codes: the codes that are listed or were added; they take precedence over the registry
+    codes: listed and added codes, which take precedence over the registry
     """
     import langcodes
 
     if code.lower() in _AMBIGUOUS or code.lower() in _NO_LANGUAGE:
         return ""
-    if _HERE.get(code.lower()) in codes:
-        return _HERE[code.lower()]
+    if _OWN_CODES.get(code.lower()) in codes:
+        return _OWN_CODES[code.lower()]
     try:
         tag = langcodes.Language.get(langcodes.standardize_tag(code, macro=True))
     except ValueError:  # malformed tag
         return ""
-    language = variety_of(_HERE.get(tag.language or "", tag.language or ""), _ONE_LABEL)
+    language = variety_of(_OWN_CODES.get(tag.language or "", tag.language or ""), _ONE_LABEL)
     written = langcodes.Language.get(code, normalize=False)
-    if written.language in codes and not written.extlangs:  # a listed variety is not read as its macrolanguage
+    if written.language in codes and not written.extlangs:  # a listed variety is not replaced by its macrolanguage
         language = written.language
     script = tag.script or ""
     if language == "zh":
@@ -207,13 +207,13 @@ def _is_usual(script: str, language: str) -> bool:
 
 
 def is_standard(code: str) -> bool:
-    """Return whether a code is listed, or is that of another language of the registry. Added codes do not count."""
+    """Return whether a code is listed or is in the registry. Added codes do not count."""
     return code in LISTED or _unlisted(code) is not None
 
 
 @lru_cache(maxsize=4096)
 def _unlisted(code: str) -> Language | None:
-    """Return the language of the registry for a code, or None if the code is unknown or another code is preferred."""
+    """Return the language for a code in the registry, or None if the code is unknown or another code is preferred."""
     if not _CODE.fullmatch(code) or len(code) > MAX_CODE or _read(code, tuple(LISTED)) != code:
         return None
     name = standard_name(code)
@@ -221,7 +221,7 @@ def _unlisted(code: str) -> Language | None:
 
 
 def unknown_code(written: str) -> str:
-    """Return the end of a sentence about a code that code_of cannot read. It tells users what to write instead.
+    """Return the end of an error message about a code that code_of cannot resolve, with advice on what to write.
 
     For example: `is not a known language code; did you mean sv (Swedish)?`
     """
@@ -245,14 +245,14 @@ def hint(written: str) -> str:
 
 
 def code_named(name: str) -> str:
-    """Return the code of the language with this English name in the registry, or "" if there is none."""
+    """Return the code for an English language name in the registry, or "" if there is none."""
     languages = registry().languages.items()
     return next((code_of(code) for code, english in languages if english.casefold() == name.casefold()), "")
 
 
 def _by_name(word: str) -> str:
-    """Return the code of the language with a similar name, or "" if there is none."""
-    if len(word) < 4:  # A word of three letters is similar to too many names.
+    """Return the code of the language with the most similar name, or "" if there is none."""
+    if len(word) < 4:  # shorter words resemble too many names
         return ""
     names = _names(tuple(LANGUAGES.data))
     if near := difflib.get_close_matches(word.casefold(), names, n=1, cutoff=0.8):
@@ -270,8 +270,8 @@ MAX_CODE = 16  # maximum length of a code (characters), as in the database colum
 _CODE = re.compile(
     r"[a-z]{2,3}(-[A-Z][a-z]{3})?(-(?:[A-Z]{2}|[0-9]{3}))?(-(?:[a-z0-9]{5,8}|[0-9][a-z0-9]{3}))*", re.ASCII
 )
-# The maximum number of parts in a key. Our tables need far fewer. tomllib stores every prefix of a key, so a key with
-# 20,000 parts would take 1.5 GB.
+# Maximum number of parts in a dotted key, far more than our tables need. tomllib stores every prefix of a key, so a key
+# with 20,000 parts would take 1.5 GB.
 _MOST_PARTS = 10
 _PART = r"""(?:[A-Za-z0-9_-]++|"(?:\\.|[^"\\\n])*+"|'[^'\n]*+')"""
 _LONG_KEY = re.compile(rf"(?m)(?:^|[\[{{,])[ \t]*+{_PART}(?:[ \t]*+\.[ \t]*+{_PART}){{{_MOST_PARTS}}}")
@@ -291,10 +291,10 @@ def read_toml(text: str) -> dict[str, Any]:
 
 
 def read_added(tables: Mapping[str, object]) -> dict[str, Language]:
-    """Return the added languages from a mapping of codes to tables.
+    """Parse added languages from TOML tables keyed by code.
 
-    A table may have the keys name, autonym, script and under. The name is required only if the registry lacks the
-    language. The autonym defaults to the name.
+    A table may have the keys name, autonym, script and under. The name is required only if the language is not in the
+    registry. The autonym defaults to the name.
 
     Raise ValueError with a message about the first fault.
     """
@@ -302,11 +302,11 @@ def read_added(tables: Mapping[str, object]) -> dict[str, Language]:
 
 
 def add_names(languages: Mapping[str, Language]) -> None:
-    """Add languages to LANGUAGES in this process, so that their names can be shown and files may use their codes.
+    """Add languages to LANGUAGES in this process, so that their names are shown and their codes accepted in files.
 
     Detectors cannot return added languages, and no listed code maps to them.
 
-    Raise ValueError and add nothing if a code is invalid or already listed, or was added before under a different name.
+    Raise ValueError and add nothing if a code is invalid or listed, or was already added under a different name.
     """
     with _adding:
         for code, language in languages.items():
@@ -379,29 +379,28 @@ def _words(code: str, key: str, value: object) -> str:
 
 
 def learn(tables: Mapping[str, object]) -> None:
-    """Add languages that another process has added. A language that is already known keeps its name.
+    """Add languages that were added in another process. A language that is already known keeps its name.
 
-    tables: the tables that tables_of returned in that process
+    tables: the result of tables_of in the other process
 
-    Raise ValueError if a table cannot be read.
+    Raise ValueError if a table is invalid.
     """
     add_names(read_added({code: table for code, table in tables.items() if code not in LANGUAGES.data}))
 
 
 def tables_of(languages: Iterable[Language]) -> dict[str, dict[str, str]]:
-    """Return added languages as tables that read_added can read. Keys without a value are omitted."""
+    """Convert added languages to tables that read_added can parse. Keys without a value are omitted."""
     return {entry.code: {key: value for key in ADDED_KEYS if (value := getattr(entry, key))} for entry in languages}
 
 
-# --- Languages from a file. They are needed for imports in languages that are not listed.
+# --- Languages added from a file, for imports in languages that are not listed.
 
 
 def add_languages(path: Path) -> None:
     """Add the languages in a TOML file to this process.
 
-    Each has a table [languages.CODE]; all other tables are ignored.
-
-    Records that are imported in these languages keep their codes after the process ends.
+    Each language has a table [languages.CODE]; all other tables are ignored. Records imported in these languages keep
+    their codes after the process ends.
 
     Raise CorpusError and add nothing if the file cannot be read or one of the languages cannot be added.
     """

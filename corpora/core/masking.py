@@ -1,7 +1,7 @@
-"""The two forms of a post's text: the one that annotators read and the one that detectors read.
+"""Prepare the text of a post for annotators and for language detectors.
 
-Annotators read the post with every mention masked, because usernames cannot be translated and have no language, as the
-2015 article argues. Detectors read the post on one line, without mentions, addresses or invisible characters, and with
+Annotators see the post with every mention masked, because usernames cannot be translated and have no language, as the
+2015 article argues. Detectors get the post on one line, without mentions, addresses or invisible characters, and with
 plain letters instead of styled ones (Unicode NFKC). Neither form depends on the language.
 """
 
@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 MASK = "@xzy"
-# The form of texts that detectors read, for the versions of votes.
+# Normalization of the detectors' input. It is part of the version stored with their votes.
 FORM = "text in NFKC"
 
 _HOST = r"[A-Za-z0-9-]+(?:\.[A-Za-z0-9-]+)+"
@@ -37,7 +37,7 @@ _URL = re.compile(
 )
 _EMAIL = re.compile(rf"(?<![A-Za-z0-9._%+-])[A-Za-z0-9._%+-]{{1,64}}@{_HOST}")
 
-# Control characters, non-characters and surrogates. CLD2 treats them as broken UTF-8, and fastText stops at a newline.
+# Control characters, noncharacters and surrogates. CLD2 treats them as invalid UTF-8, and fastText stops at a newline.
 _UNREADABLE = re.compile(
     "[\x00-\x1f\x7f-\x9f\ufdd0-\ufdef"
     + "".join(f"{chr(plane * 0x10000 + 0xFFFE)}{chr(plane * 0x10000 + 0xFFFF)}" for plane in range(17))
@@ -54,13 +54,13 @@ _INVISIBLE = (
     "\u0305\u0332-\u0338\u20d0-\u20f0"
 )
 # Scripts in which zero-width joiners and non-joiners are part of the spelling, such as those of Persian and Malayalam.
-# They are kept there, because the detectors were trained on them, and removed everywhere else, for example in emoji.
+# In these scripts, they are kept, because the detectors were trained on them. Elsewhere, as in emoji, they are removed.
 _JOINED = "\u0600-\u109f\u1780-\u18af\ua840-\ua9ff\uaa60-\uaa7f\U00011000-\U00011fff"
 _UNSEEN = re.compile(f"[{_INVISIBLE}]|(?<![{_JOINED}])[\u200c\u200d]+|[\u200c\u200d]+(?![{_JOINED}\u200c\u200d])")
 
 # Characters that are not normalized, because the detectors were trained on them. NFKC would split signs such as ´ and
-# the Thai and Lao vowel am, replace the jamo of ㅋㅋ, and narrow the wide punctuation of Chinese and Japanese. On
-# 75,000 texts, normalizing them would cost fastText 46 correct answers and gain it 8.
+# the Thai and Lao vowel am, replace the jamo of ㅋㅋ, and narrow the wide punctuation of Chinese and Japanese. If they
+# were normalized, fastText would get 46 more of 75,000 texts wrong, and 8 more right.
 _AS_WRITTEN = re.compile(
     "([\xa8\xaf\xb4\xb8\u02d8-\u02dd\u037a\u0384\u0385\u1fbd\u1fbf-\u1fc1\u1fcd-\u1fcf\u1fdd-\u1fdf\u1fed-\u1fef\u1ffd\u1ffe"
     "\u2017\u203e\u309b\u309c\ufe49-\ufe4c\uffe3\u0e33\u0eb3\u2026\u3131-\u3163\u3165-\u318e]"
@@ -75,19 +75,19 @@ _REPEATED_UNSPACED = re.compile(r"(\S{1,4}?)\1\1")
 
 
 def mask_mentions(text: str) -> str:
-    """Replace each mention with `@xzy`. Hashtags and e-mail addresses are kept. A second call changes nothing."""
+    """Replace each mention with `@xzy`. Hashtags and e-mail addresses are kept. Idempotent."""
     return _MENTION.sub(MASK, text) if "@" in text or "＠" in text else text
 
 
 def clean_for_detectors(text: str) -> str:
-    """Return the text in the form that detectors read. It may be empty."""
-    # Addresses may contain styled letters or invisible characters. The second pass removes these addresses, which can
-    # be recognized only after `readable` has replaced or removed such characters.
+    """Return the text as detectors get it, which may be empty."""
+    # Addresses with styled letters or invisible characters can only be recognized after `readable` has replaced them,
+    # so addresses are removed a second time.
     return " ".join(_without_addresses(readable(_without_addresses(text))).split())
 
 
 def readable(text: str) -> str:
-    """Return the text on one line, in plain letters (NFKC), and without control characters and invisible characters."""
+    """Return the text on one line, in plain letters (NFKC), without control characters or invisible characters."""
     if not text.isascii():
         text = _UNSEEN.sub("", text)
         if not unicodedata.is_normalized("NFKC", text):
@@ -103,7 +103,7 @@ def readable(text: str) -> str:
 def _without_addresses(text: str) -> str:
     """Replace addresses and mentions with spaces.
 
-    For speed, each pattern is applied only if the text contains a substring that the pattern requires.
+    For speed, each pattern is applied only if the text contains a substring required for a match.
     """
     if "/" in text or "www." in text.lower():
         text = _URL.sub(" ", text)
@@ -113,37 +113,38 @@ def _without_addresses(text: str) -> str:
 
 
 def letters_alone(cleaned: Sequence[str]) -> list[str]:
-    """Return the texts with only letters, marks and joiners. Each run of other characters becomes one space."""
-    ends, read = _code_points(cleaned)
-    spaced = np.where(_letters().take(read) | (read == 0x200C) | (read == 0x200D), read, np.uint32(0x20))
+    """Strip everything except letters, marks and joiners from each text. Runs of other characters become one space."""
+    ends, points = _code_points(cleaned)
+    spaced = np.where(_letters().take(points) | (points == 0x200C) | (points == 0x200D), points, np.uint32(0x20))
     joined = spaced.tobytes().decode("utf-32-le", "surrogatepass")
     return [" ".join(joined[start:end].split()) for start, end in pairwise([0, *ends.tolist()])]
 
 
 def count_letters(cleaned: Sequence[str]) -> NDArray[np.int64]:
-    """Count the letters and marks in each cleaned text that are evidence of its language (texts,).
+    """Count the letters and marks (Unicode categories L and M) in each cleaned text that are evidence of its language.
 
-    Letters and marks are Unicode categories L and M. Hashtags are not counted, because speakers of all languages share
-    them. A sequence that occurs three times or more in a row is counted once. Otherwise detectors could agree on
-    laughter and bare hashtags, which have no language.
+    Hashtags are not counted, because they are used across languages. A sequence that is repeated three or more times in
+    a row is counted once. Otherwise, detectors could agree on laughter or bare hashtags, which have no language.
+
+    Return one count for each text (texts,).
     """
-    ends, read = _code_points([_once(_HASHTAG.sub(" ", text)) for text in cleaned])
-    counts = np.append(0, np.cumsum(_letters().take(read)))
+    ends, points = _code_points([_collapse_repeats(_HASHTAG.sub(" ", text)) for text in cleaned])
+    counts = np.append(0, np.cumsum(_letters().take(points)))
     return np.diff(counts[ends], prepend=0)
 
 
-def _once(text: str) -> str:
-    # _REPEATED_UNSPACED is faster than _REPEATED and matches in more texts, so it is used as a filter.
+def _collapse_repeats(text: str) -> str:
+    # Every text that _REPEATED matches is also matched by the faster _REPEATED_UNSPACED, which serves as a filter.
     return _REPEATED.sub(r"\1", text) if _REPEATED_UNSPACED.search(text.lower().replace(" ", "")) else text
 
 
 def _code_points(texts: Sequence[str]) -> tuple[NDArray[np.int64], NDArray[np.uint32]]:
-    """Return the index at which each text ends, and the code points of all texts in one array."""
+    """Return each text's end index, and the code points of all texts in a single array."""
     ends = np.cumsum(np.fromiter(map(len, texts), np.int64, len(texts)))
     return ends, np.frombuffer("".join(texts).encode("utf-32-le", "surrogatepass"), np.uint32)
 
 
 @cache
 def _letters() -> NDArray[np.bool_]:
-    """Return whether each Unicode code point is a letter or a mark (code points,)."""
+    """Return a lookup table of whether each Unicode code point is a letter or a mark (code points,)."""
     return np.fromiter((unicodedata.category(chr(point))[0] in "LM" for point in range(sys.maxunicode + 1)), np.bool_)

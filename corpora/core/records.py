@@ -1,7 +1,7 @@
-"""Rules for a source record: which values it must have, and how a corpus stores them. This module reads no files.
+"""Validate source records and convert them to the form in which a corpus stores them. This module reads no files.
 
-A record is either a post with one text, or it has several named fields and a declared language. If a record breaks a
-rule, it is rejected with a message for the person who maintains the source.
+A record is either a post with a single text, or has several named fields and a declared language. A record that breaks
+a rule is rejected with a message for the source's maintainer.
 """
 
 import hmac
@@ -19,21 +19,20 @@ from corpora.core.values import ValueFault, is_empty, is_missing, is_removed, is
 
 FIELDS = ("id", "text", "author", "posted_at", "url")
 OBLIGATORY = ("id", "text")
-# Names of columns that every corpus has. A field must not have one of these names.
+# Names of columns that every corpus has. They cannot be used as field names.
 RESERVED = (*FIELDS, "language", "declared", "fields", "line")
 FIELD_NAME = re.compile(r"[a-z][a-z0-9_]{0,29}")
 
-DECLARED = "declared"  # the column for labels that records already have in the source
+DECLARED = "declared"  # the column with the records' labels from the source
 
 MAX_ID = 200
 MAX_LABEL = 100
 MAX_URL = 2000
 
-# A spreadsheet runs a cell as a formula if it starts with one of these characters. Other cells can be protected with a
-# leading tab, but an id cannot.
+# A spreadsheet runs a cell as a formula if it starts with one of these characters. Exports put AS_TEXT in front of it.
 FORMULA = ("=", "+", "-", "@")
 AS_TEXT = "'"
-TEXT_COLUMNS = "begins_with_apostrophe"  # the column of exported tables that names the columns with a protected cell
+TEXT_COLUMNS = "begins_with_apostrophe"  # in exported tables, the column that lists each row's protected columns
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _URL = re.compile(r"https?://[^\s/?#]+[^\s]*", re.IGNORECASE)
 _DIGITS = re.compile(r"[0-9]{9,}(?:\.[0-9]+)?")
@@ -43,16 +42,16 @@ _MONTHS = "Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec".split()  # noqa: SIM
 
 
 class RecordError(ValueError):
-    """The error for a rejected record. The message states the reason in a sentence."""
+    """Raised for a rejected record. The message states the reason in a sentence."""
 
 
 @dataclass(frozen=True, slots=True)
 class Record:
     """A record as a corpus stores it: the author is hashed and the time is in UTC. Missing values are "" or None.
 
-    text: the post with mentions masked, or the values of all fields joined with newlines
-    fields: the record's fields in order, with their unchanged values; empty for a post
-    declared: the labels that the record has in the source
+    text: post with mentions masked, or the values of all fields joined with newlines
+    fields: unchanged values of the record's fields, in order; empty for a post
+    declared: the record's labels in the source
     """
 
     id: str
@@ -68,8 +67,8 @@ class Record:
 def columns_of(fields: tuple[str, ...], declared: bool = False) -> tuple[str, ...]:
     """Return the columns to read from a source.
 
-    fields: the names of the records' fields; empty for posts
-    declared: whether the source has labels for its records
+    fields: names of the records' fields; empty for posts
+    declared: whether the source has a column of labels
     """
     labels = (DECLARED,) if declared else ()
     return ("id", "language", *fields, *labels, "author", "posted_at", "url") if fields else FIELDS
@@ -78,9 +77,9 @@ def columns_of(fields: tuple[str, ...], declared: bool = False) -> tuple[str, ..
 def needed_of(fields: tuple[str, ...], language: str, declared: bool = False) -> tuple[str, ...]:
     """Return the columns that a source must have.
 
-    fields: the names of the records' fields; empty for posts
-    language: the language declared for the whole source; if it is "", the source must have a language column
-    declared: whether the source has labels for its records
+    fields: names of the records' fields; empty for posts
+    language: language declared for the whole source; if "", the source must have a language column
+    declared: whether the source has a column of labels
     """
     if not fields:
         return OBLIGATORY
@@ -95,14 +94,14 @@ def read_record(
     declared: bool = False,
     may_be_empty: Collection[str] = (),
 ) -> Record:
-    """Return the record in a source row.
+    """Convert a row of a source to a record.
 
-    raw: the row, as a mapping from the names in columns_of(fields, declared) to values
+    raw: values of the row by column; the columns are those in columns_of(fields, declared)
     author_key: the installation's key for hashing authors
-    fields: the names of the record's fields; empty for a post
-    language: the language declared for the whole source, or ""
-    declared: whether the source has labels for its records
-    may_be_empty: the fields that may be empty
+    fields: names of the record's fields; empty for a post
+    language: language declared for the whole source, or ""
+    declared: whether the source has a column of labels
+    may_be_empty: names of fields that may be empty
 
     Raise RecordError for the first rule that the row breaks.
     """
@@ -122,10 +121,10 @@ def read_record(
 
 
 def read_labels(value: object) -> tuple[str, ...]:
-    """Return the labels that a record has in the source, in order and without duplicates.
+    """Return a record's labels from the source, in order and without duplicates.
 
-    value: a list, also as a JSON array in a string, or a string of labels separated by semicolons; an empty list or
-        string means that there are no labels
+    value: a list, a string with a JSON array, or a string of labels separated by semicolons; an empty list or string
+        means no labels
 
     Raise RecordError if the value is missing or of a different type, or if a label is invalid.
     """
@@ -133,12 +132,12 @@ def read_labels(value: object) -> tuple[str, ...]:
         raise RecordError("The label is missing. Write an empty string or list if a record has no label.")
     if not isinstance(value, str | list | tuple):
         raise RecordError(f"The label is {kind_of(value)}. It must be a string or a list of strings.")
-    parts = _listed(value) or value.split(";") if isinstance(value, str) else list(value)
+    parts = _parse_array(value) or value.split(";") if isinstance(value, str) else list(value)
     return tuple(dict.fromkeys(label for part in parts if (label := _label(part))))
 
 
-def _listed(text: str) -> list[str]:
-    """Return the strings in a JSON array; an empty list if the text is none."""
+def _parse_array(text: str) -> list[str]:
+    """Parse a JSON array of strings. Return an empty list if the text isn't one."""
     try:
         value = json.loads(text) if text.startswith("[") else None
     except (ValueError, RecursionError):
@@ -163,7 +162,7 @@ def read_text(what: str, value: object, accepted_values: Collection[str] = ()) -
     """Return a label, worker or author as text, or "" if it is missing. See read_value in values.py.
 
     what: the kind of value, for the error message
-    accepted_values: values to accept as they are written
+    accepted_values: values to accept unchanged
 
     Raise RecordError if the value cannot be accepted.
     """
@@ -241,9 +240,9 @@ def _text(field: str, value: object, may_be_empty: bool) -> str:
 
 
 def read_language(value: object) -> str:
-    """Return the label code for a language code from a source, or UND if the language is mixed or unknown.
+    """Return the label code for a source's language code. Mixed or unknown languages have the code UND.
 
-    Raise RecordError if the value is missing or is not the code of a known language.
+    Raise RecordError if the value is missing or is not a known language code.
     """
     if value is None or (isinstance(value, float) and is_missing(value)):
         raise RecordError("The language is missing.")
@@ -267,10 +266,10 @@ def _language(value: object, declared: str) -> str:
 
 
 def read_author(value: object, key: bytes) -> str:
-    """Return a keyed hash of the author, or "" if there is none or only a notice such as [deleted].
+    """Return a keyed hash of the author, or "" if the author is missing or only a notice such as [deleted].
 
-    The hash is HMAC-SHA256 with the installation's key, shortened to 32 hex digits. Because it is keyed, only a person
-    with the key can identify an account by hashing guesses.
+    The hash is HMAC-SHA256 with the installation's key, truncated to 32 hex digits. Without the key, accounts cannot be
+    identified by hashing guesses.
     """
     if is_missing(value):
         return ""
@@ -281,7 +280,7 @@ def read_author(value: object, key: bytes) -> str:
 
 
 def read_url(value: object) -> str:
-    """Return a web address, or "" if it is missing. Raise RecordError if it is not valid."""
+    """Return the value as a web address, or "" if it is missing. Raise RecordError if it is not valid."""
     if is_missing(value):
         return ""
     if not isinstance(value, str) or not _URL.fullmatch(checked("url", value)):
@@ -292,13 +291,12 @@ def read_url(value: object) -> str:
 
 
 def read_time(value: object) -> datetime | None:
-    """Return a time in UTC, or None if the value is None or "".
+    """Parse a time and convert it to UTC. Return None if the value is None or "".
 
-    The value may be in ISO 8601, in Twitter's format, a date such as 31.12.2024, or in epoch seconds (a number, or a
-    string that begins with at least nine digits). A time without an offset is read as UTC, and a date without a time
-    as midnight.
+    Accepts ISO 8601, Twitter's format, dates such as 31.12.2024, and epoch seconds (a number, or a string that begins
+    with at least nine digits). A time without an offset is taken as UTC, and a date without a time as midnight.
 
-    Raise RecordError if the value cannot be read.
+    Raise RecordError if the value cannot be parsed.
     """
     if value in (None, ""):
         return None
@@ -336,7 +334,7 @@ _KINDS = {bool: "true or false", int: "a number", float: "a number", str: "a str
 
 
 def read_number(value: object) -> float | None:
-    """Return the value as a number. Return None if it is empty, and NaN if it is not a number."""
+    """Return the value as a number, None if it is empty, or NaN if it is not a number."""
     if value in (None, ""):
         return None
     try:

@@ -1,8 +1,7 @@
-"""Normalization of ids, labels, workers and authors in files that other programs have written.
+"""Normalize ids, labels, workers and authors from files written by other programs. All importers use this module.
 
-All importers use this module. pandas and R write a word such as NaN for a missing value, and this word must not be
-imported as a value. They also turn 1 into 1.0 in a column with gaps. Spreadsheets round long numbers. Finally, a letter
-such as é can be encoded in two ways (NFC and NFD).
+pandas and R write missing values as NaN or NA, which must not be imported as values. They also turn 1 into 1.0 in a
+column with gaps. Spreadsheets round long numbers. Finally, a letter such as é can be encoded in two ways (NFC and NFD).
 """
 
 import html
@@ -19,16 +18,16 @@ from corpora.core.graphemes import UNSPACED
 
 Value = TypeVar("Value")
 
-# What pandas, R, databases and spreadsheets write for a missing value. The list deliberately excludes `none`, because
-# people use it as a label.
-_WORDS = (
+# How pandas, R, databases and spreadsheets write a missing value. The list deliberately excludes `none`, which is a
+# common label.
+_PLACEHOLDERS = (
     "nan NaN NAN -nan -NaN <NA> NA NaT None NULL null Null (null) <null> \\N N/A n/a #N/A #NA "
     "#REF! #NAME? #VALUE! #NUM! #NULL! #DIV/0! 1.#IND -1.#IND 1.#QNAN -1.#QNAN"
 )
-MISSING = frozenset(_WORDS.split()) | {"", "#N/A N/A"}
+MISSING = frozenset(_PLACEHOLDERS.split()) | {"", "#N/A N/A"}
 
 # A notice that a site shows in place of a removed user or text, such as `[ Removed by Reddit ]` or `This message was
-# deleted.` Without brackets, it must name what was removed.
+# deleted.` A notice without brackets must name what was removed.
 _NOUN = r"(?:comment|post|message|user|account|content|submission|reply|thread|tweet)"
 _SUBJECT = rf"(?:sorry,? )?(?:(?:this|the) )?{_NOUN} "
 _AUXILIARY = "(?:(?:was|is|has been|has) )?"
@@ -45,11 +44,11 @@ _REMOVED = re.compile(
     re.IGNORECASE,
 )
 _LONGEST_NOTICE = 400  # characters
-_MARKS = re.compile(r"[\\*_~`\u200b]+|\s+")  # the marks of Markdown, and runs of spaces
+_MARKS = re.compile(r"[\\*_~`\u200b]+|\s+")  # Markdown markup, and runs of white space
 _EXPONENT = re.compile(r"[+-]?\d(?:[.,]\d*)?e[+-]?\d{1,3}", re.IGNORECASE)
 _FRACTION = re.compile(r"([+-]?\d+)[.,]0+")
-_EXACT = 1 << 53  # Up to this number, a float can represent every integer.
-# Runs of plain spaces and of characters that look like one.
+_EXACT = 1 << 53  # a float can represent every integer up to this number
+# Runs of spaces and of characters that look like a space.
 _SPACES = re.compile("[ \u00a0\u1680\u2000-\u200a\u202f\u205f\u3000]+")
 _ZERO_WIDTH = re.compile("[\u200b\u2060\ufeff]+")
 _TRUTH = frozenset({"TRUE", "FALSE", "True", "False"})  # what spreadsheets and pandas write for true and false
@@ -58,7 +57,7 @@ _WORD = f"[{UNSPACED}]|[^\\s{UNSPACED}]+"
 
 
 class ValueFault(ValueError):
-    """The error for a rejected value. The message is the end of a sentence that starts with the kind of value."""
+    """Raised for a rejected value. Callers complete the message to a sentence, as in `The label` + message."""
 
 
 def tidy(text: str) -> str:
@@ -78,9 +77,9 @@ def is_missing(value: object) -> bool:
 
 
 def each_once(read: Callable[[Any], Value]) -> Callable[[Any], Value]:
-    """Return a function that reads each text only once, because most values occur in many rows."""
-    read_once = lru_cache(100_000)(read)
-    return lambda value: read_once(value) if type(value) is str else read(value)
+    """Cache the results of `read` for strings, because most values occur in many rows."""
+    cached_read = lru_cache(100_000)(read)
+    return lambda value: cached_read(value) if type(value) is str else read(value)
 
 
 def is_empty(text: str) -> bool:
@@ -89,15 +88,12 @@ def is_empty(text: str) -> bool:
 
 
 def word_count(text: str) -> int:
-    """Return the number of words, which are separated by white space.
-
-    In scripts without spaces between words, each character counts.
-    """
+    """Count the words in a text, separated by white space. In scripts without spaces, count the characters."""
     return len(text.split()) if text.isascii() else sum(1 for _ in re.finditer(_WORD, text))
 
 
 def is_removed(text: str) -> bool:
-    """Return whether a text consists only of a notice that a user or a text was removed."""
+    """Return whether a text is only a notice that a user or text was removed, such as `[deleted]`."""
     if len(text) > _LONGEST_NOTICE:
         return False
     plain = _MARKS.sub(lambda mark: " " if mark[0].isspace() else "", html.unescape(text))
@@ -105,12 +101,12 @@ def is_removed(text: str) -> bool:
 
 
 def is_respelled(text: str) -> bool:
-    """Return whether a text looks like a number that another program has rewritten, such as 9.06E+17, or 1.0 for 1."""
+    """Return whether a text looks like a number reformatted by another program, such as 9.06E+17, or 1.0 for 1."""
     return bool(_EXPONENT.fullmatch(text) or _FRACTION.fullmatch(text))
 
 
 def rewritten(text: str) -> bool:
-    """Return whether another program has rewritten a number so that its exact value is lost, as in 9.06E+17."""
+    """Return whether a text looks like a number that lost its exact value in another program, such as 9.06E+17."""
     if _EXPONENT.fullmatch(text):
         return True
     match = _FRACTION.fullmatch(text)
@@ -118,10 +114,7 @@ def rewritten(text: str) -> bool:
 
 
 def whole(text: str) -> str:
-    """Return 1 for 1.0, because pandas writes integers in this way if a column has gaps.
-
-    Return other texts unchanged.
-    """
+    """Remove a zero fraction: 1.0 becomes 1, because pandas writes integers as 1.0 if the column has gaps."""
     match = _FRACTION.fullmatch(text)
     return match[1] if match else text
 
@@ -129,8 +122,8 @@ def whole(text: str) -> str:
 def read_value(value: object, accepted: Collection[str] = (), *, is_name: bool = False) -> str:
     """Return a label, worker or author as text, or "" if it is missing.
 
-    accepted: values to accept as they are written, even if they look like `None` or `1.0`
-    is_name: whether the value identifies somebody, so that it cannot be TRUE or FALSE
+    accepted: values to accept unchanged, even if they look like `None` or `1.0`
+    is_name: whether the value identifies a person, and so cannot be TRUE or FALSE
 
     Raise ValueFault if the value is neither a string nor an integer, or if another program has corrupted it.
     """
@@ -154,7 +147,7 @@ def read_value(value: object, accepted: Collection[str] = (), *, is_name: bool =
 
 
 def matching(text: str, accepted: Collection[str]) -> str:
-    """Return the accepted value that a text stands for, as 1.0 stands for 1. If there is none, return the text."""
+    """Return the accepted value equivalent to a text, such as 1 for 1.0. If there is none, return the text."""
     if not accepted or text in accepted:
         return text
     values = {whole(tidy(value)): value for value in accepted}
@@ -162,10 +155,10 @@ def matching(text: str, accepted: Collection[str]) -> str:
 
 
 class Respelled:
-    """The values that were corrected during an import, for the import's report.
+    """Collects the values corrected during an import, for the import's report.
 
-    rows: the number of rows for each (value as written, value as stored) pair
-    first: the line of the first of these rows, 0 if unknown
+    rows: number of rows for each (original value, stored value) pair
+    first: line number of the first row with that pair, 0 if unknown
     """
 
     def __init__(self) -> None:
@@ -178,10 +171,10 @@ class Respelled:
             self.first.setdefault((str(written), stored), line)
 
     def sentences(self, what: str, done: str = "corrected") -> list[str]:
-        """Return the sentences for the report. The list is empty if no value was corrected.
+        """Return sentences that report the corrections, or an empty list if there were none.
 
         what: the kind of value, such as `label`
-        done: the word for the correction
+        done: the participle for the correction, such as `corrected`
         """
         if not self.rows:
             return []
@@ -201,7 +194,7 @@ class Respelled:
 
 
 def _visible(written: str) -> str:
-    """Return a value in a form that makes unusual spaces visible and marks decomposed accents (NFD)."""
+    """Format a value so that unusual spaces and decomposed accents (NFD) can be seen."""
     normalized = written if unicodedata.is_normalized("NFC", written) else f"{written} (NFD)"
     return repr(normalized) if written != written.strip() or _SPACES.sub(" ", written) != written else normalized
 
@@ -209,16 +202,13 @@ def _visible(written: str) -> str:
 # --- Licences: how they are spelled, and whether they permit publication of the text.
 
 
-# Licences that permit redistribution, as SPDX names without versions. Licences with NC or ND are not listed, because a
-# person must decide about each of them.
+# Licences that permit redistribution, as SPDX names without versions. Licences with NC or ND are not listed, because
+# they need a case-by-case decision.
 FREE_LICENCES = ("CC0", "CC-BY", "CC-BY-SA", "PDDL", "ODC-BY", "ODBL", "PUBLIC-DOMAIN")
 
 
 def licence_key(licence: str) -> str:
-    """Return a normalized spelling of a licence.
-
-    For example, `CC BY 4.0`, `cc-by-4.0` and `CC_BY_4.0` become `CC-BY-4.0`.
-    """
+    """Normalize the spelling of a licence: `CC BY 4.0`, `cc-by-4.0` and `CC_BY_4.0` become `CC-BY-4.0`."""
     return re.sub(r"[\s_-]+", "-", licence.strip().upper())
 
 

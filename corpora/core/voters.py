@@ -1,11 +1,11 @@
 """The registry of voters, panels of voters, and the functions that combine votes.
 
-A voter is a detector that votes on every post, or a predictor whose labels were imported. A panel consists of the
-voters whose agreement settles labels in a task.
+A voter is a detector that votes on every post, or a predictor whose labels were imported. A panel is the set of voters
+whose agreement decides labels in a task.
 
 To add a detector, subclass Voter and register it with the entry point `assay.voters` or with `register`. No other code
-refers to a voter by its name. The models of the built-in voters are in detectors.py, which is imported only when the
-first vote is cast.
+refers to a voter by name. The models of the built-in voters are in detectors.py, which is imported only when the first
+vote is cast.
 """
 
 from collections import Counter
@@ -30,9 +30,9 @@ class Voter:
 
     name: name of the column with its votes, in lower case
     title: name shown on dataset cards
-    languages: the label codes that it can return
-    place: its position in the order of voters who decide ties; the voter with the lowest place decides
-    min_score: the minimum score of its first language; if the score is lower, it has no vote on the text
+    languages: label codes that the detector can return
+    place: priority in breaking ties; the voter with the lowest place decides
+    min_score: minimum score of the first language; below it, the detector casts no vote on the text
     """
 
     name: str = ""
@@ -42,13 +42,13 @@ class Voter:
     min_score: float = 0
 
     def version(self) -> str:
-        """Return the version of the voter and its model. Votes that were cast by another version are recomputed."""
+        """Return the version of the voter and its model. Votes from other versions are recomputed."""
         raise NotImplementedError
 
     def vote(self, texts: Sequence[str], k: int) -> Iterable[Sequence[tuple[str, float]]]:
         """Return up to k languages for each cleaned text, as (code, score) pairs.
 
-        The pairs are sorted from best to worst and have no duplicate codes. Scores range from 0 to 1.
+        The pairs are sorted best first, without duplicate codes. Scores range from 0 to 1.
         """
         raise NotImplementedError
 
@@ -56,14 +56,14 @@ class Voter:
 LAST = Voter.place
 # The registered voters, in the order in which their votes are shown and stored.
 VOTERS: dict[str, Voter] = {}
-# Names that already have a meaning in tables of votes, posts or predictors.
+# Names already used in tables of votes, posts or predictors.
 RESERVED = {"id", "text", "author", "posted_at", "url", "letters", "language", "label", "majority", "unanimous"}
 
 
 def register(voter: Voter) -> Voter:
     """Register a voter under its name and return it.
 
-    Raise ValueError if another voter or a column has this name, or if the name is not a valid identifier.
+    Raise ValueError if the name is used by another voter or by a column, or is not a valid identifier.
     """
     is_taken = voter.name in RESERVED or VOTERS.get(voter.name, voter) is not voter
     if is_taken or not voter.name.isidentifier():
@@ -75,8 +75,8 @@ def register(voter: Voter) -> Voter:
 def load() -> None:
     """Register the voters of installed packages.
 
-    Each entry point in the group `assay.voters` must name a subclass of Voter. The optional voters follow, unless
-    another voter has their name.
+    Each entry point in the group `assay.voters` must name a subclass of Voter. Packaged voters are registered last if
+    their package is installed, unless another voter has their name.
     """
     install("assay.voters", lambda voter: register(voter()))
     for packaged in PACKAGED:
@@ -85,7 +85,10 @@ def load() -> None:
 
 
 def voters_with(min_scores: Mapping[str, float], names: Iterable[str]) -> tuple[Voter, ...]:
-    """Return the registered voters with these names, some of them with another minimum score."""
+    """Return copies of the registered voters with these names.
+
+    min_scores: minimum scores by voter name, which replace the voters' own
+    """
     voters = [copy(VOTERS[name]) for name in names]
     for voter in voters:
         voter.min_score = min_scores.get(voter.name, voter.min_score)
@@ -93,7 +96,7 @@ def voters_with(min_scores: Mapping[str, float], names: Iterable[str]) -> tuple[
 
 
 def voter_versions(voters: Iterable[Voter]) -> dict[str, str]:
-    """Return the version of each voter, with the form of the texts that it reads and its minimum score."""
+    """Return each voter's version by name, including the normalization of its input and its minimum score."""
     return {
         voter.name: f"{voter.version()}, {FORM}" + (f", scores from {voter.min_score:g}" if voter.min_score else "")
         for voter in voters
@@ -101,7 +104,7 @@ def voter_versions(voters: Iterable[Voter]) -> dict[str, str]:
 
 
 def in_words(number: int) -> str:
-    """Return a number of voters as an English word, such as `three`. Numbers above seven are returned as digits."""
+    """Return a number as an English word, such as `three`. Numbers above seven are written in digits."""
     words = ("no", "one", "two", "three", "four", "five", "six", "seven")
     return dict(enumerate(words)).get(number, str(number))
 
@@ -110,7 +113,7 @@ def in_words(number: int) -> str:
 
 
 class BuiltIn(Voter):
-    """A voter whose model is in detectors.py. Its language codes are in the table of languages.py."""
+    """A voter whose model is in detectors.py and whose language codes are in languages.toml."""
 
     def __init__(self, name: str, title: str, place: int, min_score: float) -> None:
         self.name, self.title, self.place, self.min_score = name, title, place, min_score
@@ -130,31 +133,31 @@ class BuiltIn(Voter):
 # CLD2 decides if no two detectors agree. On disputed sentences in 75 languages, its first language was right in 77% of
 # cases, whereas the first languages of langid.py and fastText were each right in 46%.
 #
-# The minimum scores were chosen on 39,345 agreed sentences in 75 languages (benchmarks/evidence.py). For langid.py and
-# CLD2, they are the highest multiples of 0.05 at which at least a tenth of the sentences that go to people for this
-# reason were labelled wrongly, and at most 0.5% of all go. fastText is often right with low scores, for example in
-# Swahili, so its minimum only excludes scores close to the 0.125 that it gives if it recognizes nothing.
+# The minimum scores were chosen on 39,345 agreed sentences in 75 languages (benchmarks/evidence.py). A higher minimum
+# sends more sentences to annotators. For langid.py and CLD2, the minimum is the highest multiple of 0.05 that sends at
+# most 0.5% of all sentences, of which at least a tenth were labelled wrongly. fastText is often right with low scores,
+# for example in Swahili, so its minimum only excludes scores close to the 0.125 that it gives if it recognizes nothing.
 register(BuiltIn("langid", "langid.py", 2, 0.6))
 register(BuiltIn("cld2", "CLD2", 0, 0.55))
 register(BuiltIn("fasttext", "fastText", 1, 0.15))
 
 
-# --- Voters whose packages, which contain their models, are optional: py3langid and CLD3, which the extra `voters`
-# installs, and heliport.
+# --- Packaged voters, whose models come with optional packages: py3langid and CLD3, which the extra `voters` installs,
+# and heliport.
 #
-# If the first language of a text is not listed in languages.toml, the voter casts no vote on the text, because its
-# second choice would be a guess. The minimum scores were chosen like those of the built-in voters, on sentences on
-# which each voter agrees with CLD2 and fastText (benchmarks/panels.py).
+# If a text's first language is not listed in languages.toml, the voter casts no vote on the text, because its second
+# choice would be a guess. The minimum scores were chosen like those of the built-in voters, on sentences where the
+# voter agrees with CLD2 and fastText (benchmarks/panels.py).
 
 
 Ranking = Sequence[tuple[str, float]]  # (the package's code, score from 0 to 1), best first
 
 
 class PackagedVoter(Voter):
-    """A voter with a model in a package.
+    """A voter whose model comes with an optional package.
 
     package, module: name of the package, and of the module to import
-    own_codes: the codes that the model can return, separated by spaces
+    own_codes: the model's own language codes, separated by spaces
     """
 
     package: str
@@ -173,7 +176,7 @@ class PackagedVoter(Voter):
             yield _in_our_codes(self.rank(text, k)) if letters else ()
 
     def rank(self, text: str, k: int) -> Ranking:
-        """Return at least the k best languages of a text, in the package's codes."""
+        """Return at least the k best languages for a text, in the package's own codes."""
         raise NotImplementedError
 
 
@@ -198,7 +201,7 @@ def _py3langid() -> Any:
 class Py3Langid(PackagedVoter):
     """py3langid (Barbaresi), a fork of langid.py with a new model.
 
-    The score is the language's probability, which py3langid calibrates by the length of the text.
+    The score is the language's probability, which py3langid calibrates by text length.
     """
 
     name, title, package, module, min_score = "py3langid", "py3langid", "py3langid", "py3langid", 0.4
@@ -210,11 +213,11 @@ class Py3Langid(PackagedVoter):
 
     def rank(self, text: str, k: int) -> Ranking:
         ranking: Ranking = _py3langid().rank(text)
-        # Two of its codes may stand for the same language, such as no and nn.
+        # Two of its codes may map to the same label code, such as no and nn.
         return ranking[: 2 * k]
 
 
-_MOST_BYTES = 700  # of a long text, CLD3 reads this many bytes in pieces from all its parts
+_MOST_BYTES = 700  # from a longer text, CLD3 samples this many bytes
 
 
 @cache
@@ -238,20 +241,20 @@ class CLD3(PackagedVoter):
     zh zh-Latn zu"""
 
     def rank(self, text: str, k: int) -> Ranking:
-        result, nothing = _cld3().FindLanguage(text=text), _nothing()
-        if (result.language, result.probability) == nothing:
+        result = _cld3().FindLanguage(text=text)
+        if (result.language, result.probability) == _cld3_fallback():
             return ()
         return [(result.language, min(1.0, result.probability))]
 
 
 @cache
-def _nothing() -> tuple[str, float]:
+def _cld3_fallback() -> tuple[str, float]:
     """Return CLD3's language and probability for a text without words."""
     result = _cld3().FindLanguage(text="")
     return result.language, result.probability
 
 
-# The score compares this many languages, whatever number of them is requested.
+# Scores are relative to this many best languages, even if fewer are requested.
 _COMPARED = 5
 
 
@@ -265,8 +268,8 @@ def _heliport() -> Any:
 class Heliport(PackagedVoter):
     """heliport (Zaragoza), a fast version of HeLI-OTS (Jauhiainen et al., 2022).
 
-    HeLI's own score is the negative logarithm of a mean relative frequency per word. Ours is the language's share of
-    these frequencies over the five best languages.
+    HeLI's own score is the negative logarithm of a mean relative frequency per word. Our score normalizes these
+    frequencies over the five best languages.
     """
 
     name, title, package, module, min_score = "heliport", "heliport", "heliport", "heliport", 0.4
@@ -294,7 +297,7 @@ PACKAGED: tuple[type[PackagedVoter], ...] = (Py3Langid, CLD3, Heliport)
 # --- Panels.
 
 FEWEST, MOST = 2, 7  # numbers of voters that a panel can have
-# Ranked predictors vote with this many of their labels, like detectors by default.
+# The number of a ranked predictor's labels that count as its vote. It is the same as the detectors' default.
 RANKS = 3
 
 
@@ -302,7 +305,7 @@ class Panel(NamedTuple):
     """The voters of a task.
 
     voters: names of registered voters, and of imported predictors as NAME@VERSION
-    agree: number of voters that must rank the same label first; more than half
+    agree: number of voters that must rank the same label first to settle it; more than half of all voters
     """
 
     voters: tuple[str, ...]
@@ -318,11 +321,11 @@ class Panel(NamedTuple):
 
 
 def panel_of(names: Iterable[str], agree: int | None = None) -> Panel:
-    """Return a panel.
+    """Return a validated panel.
 
     agree: as in Panel; None for all voters
 
-    Raise ValueError if there are too few or too many voters, if one occurs twice, or if `agree` is not possible.
+    Raise ValueError if there are too few or too many voters, if a voter is listed twice, or if `agree` is out of range.
     """
     voters = tuple(names)
     if not FEWEST <= len(voters) <= MOST:
@@ -338,48 +341,48 @@ def panel_of(names: Iterable[str], agree: int | None = None) -> Panel:
     return Panel(voters, agree)
 
 
-# The panel of posts for which no other one was chosen. It does not depend on which voters are registered.
+# The panel used unless a task chooses another. It doesn't depend on which voters are registered.
 DEFAULT = panel_of(("langid", "cld2", "fasttext"))
 
 
 # --- Functions that combine votes.
 #
-# Votes have the form in which they are stored: {"langid": [["de", 0.98], ...], "cld2": [...], "mine@1": [...]}. Each
-# list contains labels with scores, best first. A score may be None.
+# Votes are passed in their stored form: {"langid": [["de", 0.98], ...], "cld2": [...], "mine@1": [...]}. Each list
+# contains labels with scores, best first. A score may be None.
 
 Votes = Mapping[str, Sequence[Sequence[str | float]]]
 
 
 def ballots(votes: Votes, panel: Panel) -> Votes:
-    """Return the votes of a panel's voters, in the panel's order. Other voters may have voted for other tasks."""
+    """Return only the votes of a panel's voters, in the panel's order. `votes` may include voters from other tasks."""
     return {name: votes[name] for name in panel.voters if name in votes}
 
 
 def rank_candidates(votes: Votes) -> list[str]:
-    """Return every language that a voter returned, most likely first.
+    """Return all languages in the votes, most likely first.
 
     Languages are sorted by these criteria in turn:
-    - their weight, which is the sum of 1/rank over the voters' lists (reciprocal rank)
-    - the number of voters that rank them first, so of three voters, a language that two rank first always wins
-    - the number of voters that returned them
-    - their rank with each voter, in the order of Voter.place, and then of the votes; a voter that did not return them
-      counts as last
-    - their code
+    - the sum of 1/rank over the voters' lists (reciprocal rank)
+    - the number of voters that rank the language first, so a language that two of three voters rank first always wins
+    - the number of voters that returned the language
+    - the language's rank with each voter in turn, in the order of Voter.place and then of the votes; a voter that did
+      not return the language counts as ranking it last
+    - the code
     """
     in_order = sorted(votes, key=lambda name: VOTERS[name].place if name in VOTERS else LAST)
-    return _ranked(tuple(tuple(str(entry[0]) for entry in votes[name]) for name in in_order)).copy()
+    return _merge_rankings(tuple(tuple(str(entry[0]) for entry in votes[name]) for name in in_order)).copy()
 
 
-# Many texts have the same rankings.
+# Cached, because many texts have the same rankings.
 @lru_cache(maxsize=10_000)
-def _ranked(rankings: tuple[tuple[str, ...], ...]) -> list[str]:
-    """Return the languages of each voter's ranking, in the order that `rank_candidates` describes."""
+def _merge_rankings(rankings: tuple[tuple[str, ...], ...]) -> list[str]:
+    """Merge the voters' rankings, each best first, into the order described in `rank_candidates`."""
     ranks: dict[str, dict[int, int]] = {}
     for voter, ranking in enumerate(rankings):
         for rank, code in enumerate(ranking, start=1):
             ranks.setdefault(code, {}).setdefault(voter, rank)
 
-    # Multiplied by a common multiple of all ranks, the weights are integers. They are exact, and faster than fractions.
+    # Weights are multiplied by a common multiple of all ranks, because integers are exact and faster than fractions.
     multiple = lcm(*range(1, 1 + max(map(len, rankings), default=0)))
 
     order: dict[str, tuple[int, int, int, list[float], str]] = {}
@@ -392,7 +395,7 @@ def _ranked(rankings: tuple[tuple[str, ...], ...]) -> list[str]:
 
 
 def agreed_vote(votes: Votes, panel: Panel) -> str | None:
-    """Return the label that enough of a panel's voters rank first, or None if there is none."""
+    """Return the label ranked first by at least `panel.agree` of a panel's voters, or None if there is none."""
     firsts = Counter(str(ranking[0][0]) for ranking in ballots(votes, panel).values() if ranking)
     return next((label for label, number in firsts.items() if number >= panel.agree), None)
 
@@ -400,7 +403,7 @@ def agreed_vote(votes: Votes, panel: Panel) -> str | None:
 def all_unanimous(firsts: Sequence[NDArray[np.int16]]) -> NDArray[np.bool_]:
     """Return whether all detectors rank the same language first (texts,).
 
-    firsts: an array for each detector with the index of the language that it ranks first, or -1 for no vote (texts,)
+    firsts: for each detector, the index of its first language, or -1 for no vote (texts,)
     """
     is_same: NDArray[np.bool_] = np.logical_and.reduce([codes == firsts[0] for codes in firsts])
     return is_same & (firsts[0] >= 0)
@@ -415,17 +418,17 @@ def agreed_label(
     least_letters: int,
     panel: Panel = DEFAULT,
 ) -> str | None:
-    """Return the label on which a panel's voters agree, or None if annotators must be asked.
+    """Return the label to assign by agreement of a panel's voters, or None if annotators must decide.
 
-    Their agreement counts only if all of them support the language. A detector that does not support a text's language
-    returns the closest language that it does support, and the other detectors may make the same mistake. What imported
-    predictors support is known when a task is opened; the other languages are in `never_agree`.
+    Agreement counts only if all voters support the language. A detector that doesn't support a text's language returns
+    the closest language that it does support, and other detectors may make the same mistake. For imported predictors,
+    the languages that they don't support are put into `never_agree` when a task is opened.
 
-    code: the language that enough voters rank first, or None
-    letters: the number of letters in the text as the detectors read it
+    code: language that enough voters rank first, or None
+    letters: number of letters in the detectors' input
     labels: the task's labels, which never include a coarse code
     never_agree: labels that must not be assigned by agreement
-    least_letters: the minimum number of letters for agreement
+    least_letters: minimum number of letters for agreement
     """
     if code is None or letters < least_letters or code not in labels or code in never_agree:
         return None

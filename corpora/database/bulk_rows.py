@@ -1,7 +1,7 @@
 """Fast bulk inserts and reads.
 
-Django's bulk_create spends most of its time preparing each value of each row. Instead, rows are inserted with COPY on
-PostgreSQL and with multi-row statements on SQLite, and they are read from both databases as Arrow batches.
+Django's bulk_create spends most of its time preparing each value of each row. Here, rows are inserted with COPY on
+PostgreSQL and with multi-row statements on SQLite. Reads return Arrow batches on both.
 """
 
 import json
@@ -20,24 +20,24 @@ from django.db.models import Model, QuerySet, TextField
 from django.db.models.expressions import RawSQL
 from django.db.models.functions import Cast
 
-from corpora.database.statements import how_to_send
+from corpora.database.statements import driver_converter
 
-Row = TypeVar("Row", bound=Any)  # a model instance, or an instance of a class that `plain` returned
-MANY = 1_000  # After inserting this many rows, PostgreSQL may choose slow plans unless its statistics are updated.
-# The number of rows per statement on SQLite. Inserting rows one by one takes 1.5 times as long.
-_TOGETHER = 500
+Row = TypeVar("Row", bound=Any)  # a model instance, or an instance of a class returned by `plain`
+MANY = 1_000  # PostgreSQL's statistics are updated after an insert of this many rows, to avoid slow query plans
+# Rows per statement on SQLite. Inserting rows one by one takes 1.5 times as long.
+_BATCH_SIZE = 500
 # SQLite's default cache of 2 MB is too small for the indexes of many rows, so it would read or write the same pages
-# again and again.
+# repeatedly.
 CACHE_KIB = 32 << 10
-# SQLite copies each page before it changes it, if it may have to undo only a statement or a savepoint. Bulk writes
-# avoid this: they set no savepoint, and with OR FAIL, a failed statement is undone only with the whole transaction.
+# To be able to roll back a single statement or savepoint, SQLite copies each page before changing it. Bulk writes avoid
+# this: they set no savepoints and use OR FAIL, so a failed statement is rolled back only with the whole transaction.
 
 
 def plain(model: type[Model]) -> type[Any]:
-    """Return a lightweight class whose instances `insert` accepts in place of instances of a model.
+    """Return a lightweight class whose instances can be passed to `insert` in place of model instances.
 
-    The class has only the model's fields with their defaults. Creating an instance is ten times as fast as creating
-    a model instance. The instances share the default values, so callers must not modify a default in place.
+    The class has only the model's fields with their defaults. Its instances are created ten times as fast as model
+    instances. They share the default values, so callers must not modify a default in place.
     """
     fields = model._meta.concrete_fields
     values = {field.attname: field.get_default() for field in fields}
@@ -46,17 +46,16 @@ def plain(model: type[Model]) -> type[Any]:
 
 
 def batched(rows: Iterable[Any], size: int) -> Iterator[list[Any]]:
-    """Yield the rows in lists of this size. The last list may be shorter."""
+    """Yield the rows in lists of length `size`. The last list may be shorter."""
     remaining = iter(rows)
     while batch := list(islice(remaining, size)):
         yield batch
 
 
 def insert(rows: Iterable[Row]) -> list[Row]:
-    """Save new rows of one model, set their primary keys, and return them in the same order.
+    """Insert new rows of one model, set their primary keys, and return them in the same order.
 
-    Rows may refer to rows that are already saved or to other rows in the same call. As with bulk_create, no signals are
-    sent.
+    Foreign keys can refer to saved rows, or to other rows in the same call. As with bulk_create, no signals are sent.
     """
     rows = list(rows)
     if not rows:
@@ -67,7 +66,7 @@ def insert(rows: Iterable[Row]) -> list[Row]:
         for row, key in zip(rows, new_keys(options.model, len(rows)), strict=True):
             row.pk = row.id = key
         of_model = isinstance(rows[0], Model)
-        # Copy the keys of related rows into the foreign keys, because related rows may have received their keys above.
+        # Set the foreign keys, because related rows may only just have received their primary keys.
         holders = [(row._state.fields_cache if of_model else row.__dict__, row.__dict__) for row in rows]
         relations = [field for field in fields if field.is_relation]
         for field, (related_rows, values) in product(relations, holders):
@@ -83,10 +82,10 @@ def insert(rows: Iterable[Row]) -> list[Row]:
 
 
 def insert_columns(model: type[Model], columns: Mapping[str, Sequence[Any]], **same: Any) -> Sequence[int]:
-    """Save new rows of one model, without an object for each row, and return their primary keys.
+    """Insert new rows of one model from columns of values, and return the rows' primary keys.
 
-    columns: the values of fields in all rows, by names such as `unit_id`
-    same: values that are the same in all rows; all other fields have their defaults
+    columns: a list of values for each field, keyed by attribute names such as `unit_id`
+    same: fields with the same value in all rows; all other fields have their defaults
     """
     options: Any = model._meta
     number, key = len(next(iter(columns.values()))), options.pk.attname
@@ -94,29 +93,29 @@ def insert_columns(model: type[Model], columns: Mapping[str, Sequence[Any]], **s
         columns = {**columns, key: columns.get(key) or new_keys(model, number)}
         prepared = {}
         for field in options.concrete_fields:
-            repeated = _prepared(field, [same.get(field.attname, field.get_default())]) * number
+            repeated = _prepare_values(field, [same.get(field.attname, field.get_default())]) * number
             values = columns.get(field.attname)
-            prepared[f'"{field.column}"'] = repeated if values is None else _prepared(field, values)
+            prepared[f'"{field.column}"'] = repeated if values is None else _prepare_values(field, values)
         _write(f'"{options.db_table}"', prepared)
     if number >= MANY:
-        gather()
+        update_statistics()
     return columns[key]
 
 
 def update(rows: Sequence[Row], names: Iterable[str]) -> None:
-    """Save the named fields of rows of one model that are already in the database. No signals are sent."""
+    """Update the named fields of existing rows of one model. No signals are sent."""
     if not rows:
         return
     options = rows[0]._meta
     fields = [*map(options.get_field, names), options.pk]
-    values = [_prepared(field, map(attrgetter(field.attname), rows)) for field in fields]
+    values = [_prepare_values(field, map(attrgetter(field.attname), rows)) for field in fields]
     numbers = [f"column{number}" for number, _ in enumerate(fields, 1)]
-    # The names in the SQL come from the model, so they are safe.
+    # The names in the SQL come from the model, so there is no risk of injection.
     *changes, key = (f'"{field.column}" = new.{name}' for field, name in zip(fields, numbers, strict=True))
     verb = "UPDATE" if connection.vendor == "postgresql" else "UPDATE OR FAIL"
     sql = f'{verb} "{options.db_table}" SET {", ".join(changes)} FROM {{}} WHERE "{options.db_table}".{key}'
     if connection.vendor == "postgresql":
-        # The length of a type such as varchar(200) is omitted, because a cast to it would truncate longer values.
+        # Omit the length of types such as varchar(200), because the cast would truncate longer values.
         arrays = ", ".join(f"%s::{field.rel_db_type(connection).partition('(')[0]}[]" for field in fields)
         with connection.cursor() as cursor:
             cursor.execute(sql.format(f"unnest({arrays}) AS new({', '.join(numbers)})"), values)
@@ -126,24 +125,24 @@ def update(rows: Sequence[Row], names: Iterable[str]) -> None:
 
 
 def new_keys(model: type[Model], number: int) -> Sequence[int]:
-    """Return the given number of new primary keys, which no concurrent transaction will use."""
+    """Reserve new primary keys. No concurrent transaction will use them."""
     options: Any = model._meta
     table, column = options.db_table, options.pk.column
     with connection.cursor() as cursor:
         if connection.vendor == "postgresql":
-            # The subquery finds the sequence once. Otherwise, PostgreSQL would find it again for each key.
+            # Look up the sequence in a subquery. Otherwise, PostgreSQL would look it up again for each key.
             sequence = "SELECT nextval((SELECT pg_get_serial_sequence(%s, %s)::regclass)) FROM generate_series(1, %s)"
             cursor.execute(sequence, [f'"{table}"', column, number])
             return [key for (key,) in cursor.fetchall()]
-        # SQLite permits one writer at a time, so no other process can insert a row before this transaction ends.
+        # SQLite allows one writer at a time, so no other process can insert rows before this transaction ends.
         cursor.execute("SELECT seq FROM sqlite_sequence WHERE name = %s", [table])
         last_key = (cursor.fetchone() or (0,))[0]
         return range(last_key + 1, last_key + 1 + number)
 
 
-def _prepared(field: Any, values: Iterable[Any]) -> list[Any]:
-    """Return a field's values, prepared for the driver. An object that occurs several times is prepared only once."""
-    if (prepare := how_to_send(field)) is None:
+def _prepare_values(field: Any, values: Iterable[Any]) -> list[Any]:
+    """Convert a field's values for the database driver. An object that occurs several times is converted only once."""
+    if (prepare := driver_converter(field)) is None:
         return list(values)
     values, sent = list(values), {id(None): None}
     return [sent[id(value)] if id(value) in sent else sent.setdefault(id(value), prepare(value)) for value in values]
@@ -152,7 +151,7 @@ def _prepared(field: Any, values: Iterable[Any]) -> list[Any]:
 def _write(table: str, columns: Mapping[str, Sequence[Any]]) -> None:
     """Insert rows.
 
-    columns: the values of all rows by the name of the column, which comes from the model; the first is the primary key
+    columns: values of all rows by quoted column name; the first column is the primary key
     """
     if connection.vendor == "postgresql":
         copying = f"COPY {table} ({', '.join(columns)}) FROM STDIN"
@@ -160,7 +159,7 @@ def _write(table: str, columns: Mapping[str, Sequence[Any]]) -> None:
             for row in zip(*columns.values(), strict=True):
                 copy.write_row(row)
         return
-    # A value that is the same in all rows is sent once per statement, which halves the time.
+    # Send values that are the same in all rows only once per statement, which halves the time.
     _, *others = columns
     same = {name: columns[name][0] for name in others if columns[name].count(columns[name][0]) == len(columns[name])}
     different = {name: column for name, column in columns.items() if name not in same}
@@ -169,30 +168,30 @@ def _write(table: str, columns: Mapping[str, Sequence[Any]]) -> None:
 
 
 def _run(sql: str, columns: Sequence[Sequence[Any]], same: Sequence[Any] = ()) -> None:
-    """Run a statement of SQLite for some rows at a time.
+    """Run an SQLite statement on batches of rows.
 
-    sql: the statement, with {} for the table `new` that has the rows
-    columns: the values of the rows
-    same: the values of the placeholders in `sql`
+    sql: statement with {} in place of the table `new`, which contains a batch
+    columns: values of the rows, by column
+    same: values of the placeholders in `sql`
     """
     places = f"({', '.join('?' * len(columns))})"
-    # The driver's cursor is used because Django's would search each statement for placeholders.
+    # Use the driver's cursor, because Django's would search each statement for placeholders.
     with connection.wrap_database_errors, closing(connection.connection.cursor()) as cursor:
         cursor.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
-        for batch in batched(zip(*columns, strict=True), _TOGETHER):
-            # Most batches are full, so the driver can cache their statement.
+        for batch in batched(zip(*columns, strict=True), _BATCH_SIZE):
+            # Most batches are full and have the same SQL, so the driver can cache the statement.
             statement = sql.format(f"(VALUES {', '.join([places] * len(batch))}) AS new")
             cursor.execute(statement, [*same, *chain.from_iterable(batch)])
 
 
-# --- PostgreSQL's statistics for tables that have grown.
+# --- PostgreSQL's planner statistics for tables that have grown.
 #
-# Autovacuum also updates the statistics, but at most once a minute. Meanwhile, the server reuses its plans for the
-# queries that save an answer. A plan made for a hundred rows would scan a table that now has thousands, which takes
-# three to five times as long.
+# Autovacuum also updates the statistics, but at most once a minute. Until then, the server keeps using its cached plans
+# for the queries that save an answer. A plan made for a hundred rows scans the table, which takes three to five times
+# as long as an index once the table has thousands of rows.
 
 
-ANSWERS = 50  # The statistics are checked after this many answers in a process.
+ANSWERS = 50  # each process checks the statistics after this many answers
 # Tables that are at least 50% larger than at their last ANALYZE. Growth by up to two pages is ignored, because a scan
 # of a few pages is as fast as an index.
 GROWN = """
@@ -203,80 +202,76 @@ GROWN = """
       AND relowner = current_user::regrole
       AND pg_relation_size(oid) / current_setting('block_size')::int > 1.5 * relpages + 2
 """
-# The number of most common values per column. PostgreSQL reads 300 times as many rows. With its default of 100, this
-# took a fifth of the time for opening a task.
+# Number of most common values that ANALYZE collects per column. It samples 300 times as many rows. With PostgreSQL's
+# default of 100, it took a fifth of the time needed to open a task.
 TARGET = 25
 logger = logging.getLogger(__name__)
 
 
-def gather() -> None:
-    """Update the statistics of tables that have grown, after the transaction commits. On SQLite, do nothing."""
-    # Once is enough for all rows of a transaction.
-    if connection.vendor == "postgresql" and _gather not in (entry[1] for entry in connection.run_on_commit):
-        transaction.on_commit(_gather)
+def update_statistics() -> None:
+    """Update the statistics of tables that have grown, once the transaction commits. On SQLite, do nothing."""
+    # Once per transaction is enough.
+    if connection.vendor == "postgresql" and _analyze not in (entry[1] for entry in connection.run_on_commit):
+        transaction.on_commit(_analyze)
 
 
-def _gather() -> None:
+def _analyze() -> None:
     try:
         with transaction.atomic(), connection.cursor() as cursor:
             cursor.execute(GROWN)
             if names := [name for (name,) in cursor.fetchall()]:
                 cursor.execute(f"SET LOCAL default_statistics_target = {TARGET}")
-                # Skip tables that are locked, because autovacuum or another process is probably analyzing them.
+                # Skip locked tables. Autovacuum or another process is probably analyzing them.
                 cursor.execute(f"ANALYZE (SKIP_LOCKED) {', '.join(names)}")
     except Error:
-        # The rows are committed, so the error is only logged. Queries may be slow until autovacuum runs.
+        # The rows are committed, so only log the error. Queries may be slow until autovacuum runs.
         logger.warning("Cannot update the statistics of tables that have grown.", exc_info=True)
 
 
-# --- Bulk reads, which return Arrow columns instead of model instances.
+# --- Bulk reads. They return Arrow columns instead of model instances.
 
 
 TIME = pa.timestamp("us", tz="UTC")
 
 
-def fetched(rows: QuerySet[Any, Any], fields: Mapping[str, pa.DataType], size: int) -> Iterator[pa.RecordBatch]:
-    """Yield the rows of a query as Arrow batches, without holding all of them in memory.
+def fetch_batches(rows: QuerySet[Any, Any], fields: Mapping[str, pa.DataType], size: int) -> Iterator[pa.RecordBatch]:
+    """Stream the rows of a query as Arrow batches.
 
-    fields: a mapping from lookup paths, such as `item__key`, to Arrow types; JSON fields are read as text
-    size: the number of rows per batch
+    fields: Arrow types by lookup path, such as `item__key`; JSON fields are read as text
+    size: number of rows per batch
     """
     schema = pa.schema(fields.items())
-    # Times are read as text, because drivers and Django would create an object for each time, whereas Arrow parses the
-    # whole column at once.
+    # Times are read as text, because drivers and Django would create an object for each value. Arrow parses the whole
+    # column at once.
     query = rows.values_list(*(Cast(path, TextField()) if type == TIME else path for path, type in fields.items()))
-    # The compiler is called directly, so that Django does not convert each value.
+    # Call the compiler directly, so that Django doesn't convert each value.
     for chunk in query.query.get_compiler(query.db).execute_sql(chunked_fetch=True, chunk_size=size):
         yield pa.RecordBatch.from_arrays(list(map(_array, zip(*chunk, strict=True), schema.types)), schema=schema)
 
 
-def all_fetched(rows: QuerySet[Any, Any], fields: Mapping[str, pa.DataType], size: int) -> pa.RecordBatch:
-    """Return all rows of a query as one Arrow batch, which may be empty. The result must fit into memory.
-
-    The parameters are those of `fetched`.
-    """
+def fetch_all(rows: QuerySet[Any, Any], fields: Mapping[str, pa.DataType], size: int) -> pa.RecordBatch:
+    """Return all rows of a query as a single Arrow batch, which may be empty. Parameters are as in `fetch_batches`."""
     return pa.concat_batches(
-        [pa.RecordBatch.from_pylist([], schema=pa.schema(fields.items())), *fetched(rows, fields, size)]
+        [pa.RecordBatch.from_pylist([], schema=pa.schema(fields.items())), *fetch_batches(rows, fields, size)]
     )
 
 
 def map_rows(function: Callable[..., Any], type: pa.DataType, *columns: pa.Array) -> pa.Array:
-    """Apply a function to each row. Most rows are alike, so it is called only once for each combination of values."""
-    # Number the combinations of values, so that rows with the same values have the same number. The numbers fit in 64
-    # bits for five columns of several thousand rows.
-    alike = np.zeros(len(columns[0]), np.int64)
+    """Apply a function to each row. It is called once per distinct combination of values, because most rows repeat."""
+    # Give rows with the same values the same code. The codes fit in 64 bits for five columns of several thousand rows.
+    codes = np.zeros(len(columns[0]), np.int64)
     for column in columns:
         encoded = column.dictionary_encode(null_encoding="encode")
-        alike = alike * len(encoded.dictionary) + encoded.indices.to_numpy()
-    _, first, numbers = np.unique(alike, return_index=True, return_inverse=True)
-    different = zip(*(column.take(pa.array(first)).to_pylist() for column in columns), strict=True)
-    return pa.array([function(*values) for values in different], type).take(pa.array(numbers))
+        codes = codes * len(encoded.dictionary) + encoded.indices.to_numpy()
+    _, first, numbers = np.unique(codes, return_index=True, return_inverse=True)
+    distinct = zip(*(column.take(pa.array(first)).to_pylist() for column in columns), strict=True)
+    return pa.array([function(*values) for values in distinct], type).take(pa.array(numbers))
 
 
 def listed(keys: Iterable[int] | Iterable[str]) -> RawSQL:
-    """Return an expression for an `__in` lookup that sends all keys as one parameter.
+    """Return an expression for an `__in` lookup that sends all keys as a single parameter.
 
-    If the lookup received a list, Django would prepare each key and send a placeholder for it.
+    With a plain list, Django would prepare each key and add a placeholder for it.
     """
     key_list = list(keys)
     if connection.vendor == "postgresql":

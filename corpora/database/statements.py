@@ -1,6 +1,6 @@
-"""Queries and writes whose SQL is built only once, for the statements that run with every answer.
+"""Queries and writes whose SQL is built only once. They are used for the statements that run with every answer.
 
-Django rebuilds a query's SQL on every call. Saving an answer takes twenty statements, and building their SQL took
+Django rebuilds a query's SQL on every call. Saving an answer takes twenty statements, and building their SQL would take
 several times as long as running them.
 """
 
@@ -22,7 +22,7 @@ from django.db.models.query import ModelIterable, get_related_populators
 M = TypeVar("M", bound=Model)
 LARGEST = 2**63 - 1
 
-# Field types whose values the drivers accept unchanged. Values of all other types must be converted first.
+# Field types whose values can be passed to the drivers without conversion.
 _PLAIN = {
     "BigAutoField", "BooleanField", "CharField", "FloatField", "ForeignKey", "OneToOneField", "PositiveBigIntegerField",
     "PositiveIntegerField", "PositiveSmallIntegerField", "SlugField", "TextField",
@@ -33,14 +33,14 @@ class Json(str):
     """A value for a JSON field that has already been serialized."""
 
 
-# A function that returns the values of a row's columns, and the functions that convert some of them, by index.
+# A function that gets the column values of a row, and (index, converter) pairs for those that need conversion.
 Columns = tuple[Callable[[Model], tuple[Any, ...]], list[tuple[int, Callable[[Any], Any]]]]
 
 
-class Given(Expression):
+class Parameter(Expression):
     """A parameter of a prepared query.
 
-    place: the parameter's index in the values that are passed when the query is run
+    place: index of the parameter in the arguments of each call
     """
 
     def __init__(self, place: int) -> None:
@@ -52,7 +52,7 @@ class Given(Expression):
 
 
 class JsonRows(Aggregate):
-    """All rows of a query as the text of a JSON array of arrays. It is one value, which is read much faster."""
+    """Aggregates all rows into the text of a JSON array of arrays. A single value is fetched much faster than rows."""
 
     template = "JSON_GROUP_ARRAY(JSON_ARRAY(%(expressions)s))"
     output_field = TextField()
@@ -61,23 +61,24 @@ class JsonRows(Aggregate):
         return self.as_sql(compiler, connection, template="JSONB_AGG(JSONB_BUILD_ARRAY(%(expressions)s))::text")
 
 
-class _Built:
-    """A query's SQL, and everything that is needed to convert its rows.
+class _CompiledQuery:
+    """A query's SQL, and everything needed to convert its rows.
 
-    number: how many values a run of the query has
-    kept: how many rows are read only once
+    number: number of arguments of each call
+    cache_size: number of converted rows to cache, 0 for none
     """
 
     def __init__(self, queryset: QuerySet[Any, Any], number: int, cache_size: int) -> None:
         compiler = queryset.query.get_compiler(connection=connection)
         self.sql, parameters = compiler.as_sql()
-        # Each parameter is one of the values of a run, or one of the constants that follow them.
-        self.constants = [value for value in parameters if not isinstance(value, Given)]
+        # A run's values consist of the call's arguments, followed by the constants. `order` has the index of each
+        # SQL parameter in them.
+        self.constants = [value for value in parameters if not isinstance(value, Parameter)]
         constants = count(number)
-        self.order = [value.place if isinstance(value, Given) else next(constants) for value in parameters]
+        self.order = [value.place if isinstance(value, Parameter) else next(constants) for value in parameters]
         columns = [column for column, *_ in compiler.select[: compiler.col_count]]
         converters = compiler.get_converters(columns).items()
-        self.readers = [(index, _how_to_read(column, used)) for index, (used, column) in converters]
+        self.readers = [(index, _row_converter(column, used)) for index, (used, column) in converters]
         self.model: type[Model] | None = None
         if issubclass(queryset._iterable_class, ModelIterable):
             of_model = compiler.klass_info["select_fields"]
@@ -90,14 +91,14 @@ class _Built:
         self.read = lru_cache(cache_size)(self._read) if cache_size else self._read
 
     def _read(self, values: tuple[Any, ...]) -> Any:
-        """Return a row as a model's instance or, if the query selects single columns, as a tuple."""
+        """Convert a row to a model instance, or to a tuple if the query selects single columns."""
         row = list(values)
         for index, reader in self.readers:
             if (value := row[index]) is not None:
                 row[index] = reader(value)
         if self.model is None:
             return tuple(row)
-        instance = _loaded(self.model, self.names, row[self.model_columns])
+        instance = _build_instance(self.model, self.names, row[self.model_columns])
         for populator in self.related:
             populator.populate(row, instance)
         for name, index in self.more:
@@ -105,8 +106,8 @@ class _Built:
         return instance
 
 
-def _how_to_read(column: Any, converters: list[Any]) -> Callable[[Any], Any]:
-    """Return a function that converts a column's values from the driver as Django's converters do."""
+def _row_converter(column: Any, converters: list[Any]) -> Callable[[Any], Any]:
+    """Return a function that converts a column's values from the driver, equivalent to Django's converters."""
     field: Any = column.output_field if isinstance(column, Col) else None
     kind = field and field.get_internal_type()
     if kind == "JSONField" and field.decoder is None:
@@ -118,10 +119,10 @@ def _how_to_read(column: Any, converters: list[Any]) -> Callable[[Any], Any]:
     return lambda value: reduce(lambda read, convert: convert(read, column, connection), converters, value)
 
 
-def _loaded(model: type[M], names: Iterable[str], values: Iterable[Any]) -> M:
-    """Return a row from the database in a third of the time that Django takes.
+def _build_instance(model: type[M], names: Iterable[str], values: Iterable[Any]) -> M:
+    """Create a model instance for a row from the database, in a third of the time that Django takes.
 
-    It skips `__init__`, which sorts arguments and sends signals that have no receivers here.
+    `__init__` is skipped. It would sort arguments and send signals, which have no receivers here.
     """
     row = model.__new__(model)
     row.__dict__.update(zip(names, values, strict=True))
@@ -131,7 +132,7 @@ def _loaded(model: type[M], names: Iterable[str], values: Iterable[Any]) -> M:
 
 
 class LoadedRow(Model):
-    """A base class of the models that every answer reads as related rows."""
+    """Base class for models that are loaded as related rows with every answer. Instances are created faster."""
 
     class Meta:
         abstract = True
@@ -141,18 +142,18 @@ class LoadedRow(Model):
     def from_db(  # type: ignore[override]
         cls, db: str | None, field_names: Collection[str], values: Collection[Any]
     ) -> Self:
-        return _loaded(cls, field_names, values)
+        return _build_instance(cls, field_names, values)
 
 
 def prepared(build: Callable[..., QuerySet[Any, Any]], *, cache_size: int = 0) -> Callable[..., list[Any]]:
-    """Decorate a function that returns a QuerySet so that it returns the rows instead.
+    """Decorate a function that returns a QuerySet, so that it returns a list of rows instead.
 
-    The SQL is built only once per thread. Later calls reuse it with new values.
+    The SQL is built once per thread, and later calls reuse it with new values.
 
-    build: the function to decorate. Its arguments may be keys, texts, numbers, booleans and times, and it must only
-        pass them on to the query. Values that change between calls, such as the current time, must be arguments.
-    cache_size: for rows that rarely change, the number of rows that each thread caches. While a row has the same
-        values, the calls return the same instance, which nobody may change.
+    build: function to decorate. Its arguments can be keys, texts, numbers, booleans and times, and it must only pass
+        them on to the query. Values that change between calls, such as the current time, must be arguments.
+    cache_size: number of rows that each thread caches, for rows that rarely change. While a row's values are the same,
+        all calls return the same instance, which must not be modified.
     """
 
     @wraps(build)
@@ -160,23 +161,23 @@ def prepared(build: Callable[..., QuerySet[Any, Any]], *, cache_size: int = 0) -
         cache_key = build, len(values)
         built = _state.built.get(cache_key)
         if built is None:
-            query = build(*map(Given, range(len(values))))
-            built = _state.built[cache_key] = _Built(query, len(values), cache_size)
-        adapted = [*map(_adapted, values), *built.constants]
-        return list(map(built.read, ask(built.sql, [adapted[place] for place in built.order])))
+            query = build(*map(Parameter, range(len(values))))
+            built = _state.built[cache_key] = _CompiledQuery(query, len(values), cache_size)
+        adapted = [*map(_adapt, values), *built.constants]
+        return list(map(built.read, fetch_rows(built.sql, [adapted[place] for place in built.order])))
 
     return run
 
 
-def _adapted(value: Any) -> Any:
+def _adapt(value: Any) -> Any:
     if type(value) is int:
-        # A number from a URL may be too large for the database. It is reduced to LARGEST, which no key reaches.
+        # Numbers from URLs can be too large for the database. Clamp them to LARGEST, which no key reaches.
         return value if -LARGEST <= value <= LARGEST else LARGEST if value > 0 else -LARGEST
     return _time_sender()(value) if isinstance(value, datetime) else value
 
 
-def ask(sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
-    """Run SQL in the same way as `tell`, and return the rows."""
+def fetch_rows(sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
+    """Run SQL that is the same on every call, as `run_sql` does, and return the rows."""
     database, cursor = _cursor()
     with database.wrap_database_errors:
         cursor.execute(sql, values)
@@ -184,11 +185,11 @@ def ask(sql: str, values: Sequence[Any]) -> list[tuple[Any, ...]]:
         return rows
 
 
-def tell(sql: str, values: Sequence[Any]) -> None:
+def run_sql(sql: str, values: Sequence[Any]) -> None:
     """Run SQL that is the same on every call.
 
-    PostgreSQL parses and plans such SQL only once per connection, and Python's SQLite driver caches all SQL. All
-    statements share a cursor, because the drivers cache information about types in the cursor.
+    PostgreSQL parses and plans such SQL once per connection, and Python's SQLite driver caches compiled statements. All
+    statements share a cursor, because the drivers cache type information in the cursor.
     """
     database, cursor = _cursor()
     with database.wrap_database_errors:
@@ -196,12 +197,12 @@ def tell(sql: str, values: Sequence[Any]) -> None:
 
 
 def _cursor() -> tuple[Any, Any]:
-    """Return the connection and the driver's cursor, or Django's if statements are logged or watched, as in tests."""
-    # A thread has a second connection in an event loop, so this is looked up anew.
+    """Return the connection and the driver's cursor, or Django's if statements are logged or wrapped, as in tests."""
+    # Look up the connection on every call, because a thread has a second one in an event loop.
     database: Any = connections[DEFAULT_DB_ALIAS]
     if database.queries_logged or database.execute_wrappers:
         return database, database.cursor()
-    # Django does the same before it runs a statement.
+    # As Django does before it runs a statement.
     database.close_if_health_check_failed()
     if _state.cursor is None or _state.cursor.connection is not database.connection:
         database.ensure_connection()
@@ -211,10 +212,10 @@ def _cursor() -> tuple[Any, Any]:
 
 
 class _ThreadState(threading.local):
-    """The cursor and the built queries that belong to one thread."""
+    """A thread's cursor and compiled queries."""
 
     def __init__(self) -> None:
-        self.built: dict[tuple[Any, int], _Built] = {}
+        self.built: dict[tuple[Any, int], _CompiledQuery] = {}
         self.cursor: Any = None
 
 
@@ -224,32 +225,29 @@ _state = _ThreadState()
 def _new_cursor(database: Any) -> Any:
     if database.vendor != "postgresql":
         return database.create_cursor()
-    # Without this setting, PostgreSQL would spend 0.25 ms on a new plan whenever it expects one to be cheaper.
+    # Otherwise, PostgreSQL would spend 0.25 ms on a new plan whenever it expects a custom plan to be cheaper.
     database.connection.execute("SET plan_cache_mode = force_generic_plan")
     return _prepared_cursor()(database.connection)
 
 
 @lru_cache
 def _prepared_cursor() -> type[Any]:
-    """Return a psycopg cursor class that prepares statements on the server.
+    """Create a psycopg cursor class that prepares statements on the server.
 
-    The class is created on demand, because psycopg may not be installed.
+    The class is created lazily, because psycopg may not be installed.
     """
     import psycopg
 
     class Cursor(psycopg.RawCursor[Any]):
         def execute(self, query: Any, params: Any = None, **options: Any) -> "Cursor":
-            return super().execute(_numbered(query), params, **options | {"prepare": True})
+            return super().execute(_number_placeholders(query), params, **options | {"prepare": True})
 
     return Cursor
 
 
 @lru_cache
-def _numbered(sql: str) -> str:
-    """Return SQL with numbered placeholders, as PostgreSQL requires.
-
-    Otherwise, psycopg would number them on every call.
-    """
+def _number_placeholders(sql: str) -> str:
+    """Convert %s placeholders to PostgreSQL's numbered ones. Cached, whereas psycopg would convert on every call."""
     start, *parts = sql.split("%s")
     return "".join([start, *(f"${n}{part}" for n, part in enumerate(parts, 1))]).replace("%%", "%")
 
@@ -258,17 +256,17 @@ def _numbered(sql: str) -> str:
 
 
 def new_row(model: type[M], **values: Any) -> M:
-    """Return a new row in a fifth of the time that the model's constructor takes. `insert_one` saves it.
+    """Create an unsaved row in a fifth of the time that the model's constructor takes. Save it with `insert_one`.
 
-    values: values of fields by name; all others have their defaults.
+    values: values of fields by name; all other fields have their defaults
     """
     row = model.__new__(model)
     row._state = ModelState()
-    attributes, related = row.__dict__, _related(model)
-    same, made = _defaults(model)
-    attributes.update(same)
-    for name, make in made.items():
-        attributes[name] = make()
+    attributes, related = row.__dict__, _relations(model)
+    constants, factories = _defaults(model)
+    attributes.update(constants)
+    for name, factory in factories.items():
+        attributes[name] = factory()
     for name, value in values.items():
         if (field := related.get(name)) is None:
             attributes[name] = value
@@ -282,74 +280,74 @@ def new_row(model: type[M], **values: Any) -> M:
 
 @lru_cache
 def _defaults(model: type[Model]) -> tuple[dict[str, Any], dict[str, Callable[[], Any]]]:
-    """Return the default values of the fields, and the functions that make those that each row has for itself."""
+    """Return the fields' constant defaults, and the callable defaults, which must be called for each row."""
     fields: Any = model._meta.concrete_fields
-    made = {field.attname: field.default for field in fields if field.has_default() and callable(field.default)}
-    same = {field.attname: field.get_default() for field in fields if field.attname not in made}
-    return same, made
+    factories = {field.attname: field.default for field in fields if field.has_default() and callable(field.default)}
+    constants = {field.attname: field.get_default() for field in fields if field.attname not in factories}
+    return constants, factories
 
 
 @lru_cache
-def _related(model: type[Model]) -> dict[str, Any]:
-    """Return the foreign keys by name."""
+def _relations(model: type[Model]) -> dict[str, Any]:
+    """Return the model's foreign keys by name."""
     return {field.name: field for field in model._meta.concrete_fields if field.is_relation}
 
 
 def insert_one(row: Model, *, keep: bool = True) -> None:
-    """Save a new row and set its primary key. No signal is sent.
+    """Insert a row and set its primary key. No signals are sent.
 
     keep: if False, run the same statement but insert nothing
     """
-    sql, columns = _insertion(type(row))
-    if rows := ask(sql, [*_values(row, columns)[:-1], keep]):
+    sql, columns = _insert_statement(type(row))
+    if rows := fetch_rows(sql, [*_values(row, columns)[:-1], keep]):
         [(row.pk,)] = rows
         row._state.adding, row._state.db = False, DEFAULT_DB_ALIAS
 
 
 def update_one(row: Model, *names: str, keep: bool = True) -> None:
-    """Write the named fields of a row to the database. No signal is sent.
+    """Update the named fields of a row in the database. No signals are sent.
 
     keep: if False, run the same statement but change nothing
     """
-    sql, columns = _change(type(row), names)
-    tell(sql, [*_values(row, columns), keep])
+    sql, columns = _update_statement(type(row), names)
+    run_sql(sql, [*_values(row, columns), keep])
 
 
 @lru_cache
-def _insertion(model: type[Model]) -> tuple[str, Columns]:
+def _insert_statement(model: type[Model]) -> tuple[str, Columns]:
     fields = [field for field in model._meta.concrete_fields if not field.primary_key]
     columns = ", ".join(f'"{field.column}"' for field in fields)
-    # The names in the SQL come from the model, so they are safe.
-    sql = f'INSERT INTO "{model._meta.db_table}" ({columns}) SELECT {_places(fields)} WHERE %s'
+    # The names in the SQL come from the model, so there is no risk of injection.
+    sql = f'INSERT INTO "{model._meta.db_table}" ({columns}) SELECT {_placeholders(fields)} WHERE %s'
     return f'{sql} RETURNING "{model._meta.pk.column}"', _columns(model, fields)
 
 
 @lru_cache
-def _change(model: type[Model], names: tuple[str, ...]) -> tuple[str, Columns]:
+def _update_statement(model: type[Model], names: tuple[str, ...]) -> tuple[str, Columns]:
     fields: list[Any] = [model._meta.get_field(name) for name in names]
     columns = ", ".join(f'"{field.column}" = %s' for field in fields)
     sql = f'UPDATE "{model._meta.db_table}" SET {columns} WHERE "{model._meta.pk.column}" = %s AND %s'  # noqa: S608
     return sql, _columns(model, fields)
 
 
-def _places(fields: Iterable["Field[Any, Any]"]) -> str:
+def _placeholders(fields: Iterable["Field[Any, Any]"]) -> str:
     """Return the placeholders for a SELECT of new values.
 
-    On PostgreSQL, each placeholder has a cast, because in a SELECT the server cannot infer the types from the table.
+    On PostgreSQL, each placeholder has a cast, because the server cannot infer its type from the table in a SELECT.
     """
-    # The length of a type such as varchar(200) is omitted, because a cast to it would truncate longer values.
+    # Omit the length of types such as varchar(200), because the cast would truncate longer values.
     types = ((field.db_type(connection) or "").partition("(")[0] for field in fields)
     return ", ".join(f"%s::{db_type}" if connection.vendor == "postgresql" else "%s" for db_type in types)
 
 
 def _columns(model: type[Model], fields: list[Any]) -> Columns:
-    """Return the columns of these fields, followed by that of the primary key."""
-    senders = [(index, send) for index, field in enumerate(fields) if (send := how_to_send(field))]
+    """Return the columns for these fields, followed by the primary key."""
+    senders = [(index, send) for index, field in enumerate(fields) if (send := driver_converter(field))]
     return attrgetter(*(field.attname for field in fields), model._meta.pk.attname), senders
 
 
 def _values(row: Model, columns: Columns) -> list[Any]:
-    """Return a row's values in the form that the driver accepts."""
+    """Return a row's values, converted for the driver."""
     get, senders = columns
     values = list(get(row))
     for index, send in senders:
@@ -358,13 +356,13 @@ def _values(row: Model, columns: Columns) -> list[Any]:
     return values
 
 
-def how_to_send(field: "Field[Any, Any]") -> Callable[[Any], Any] | None:
-    """Return a function that converts the field's values for the driver, or None if they need no conversion."""
+def driver_converter(field: "Field[Any, Any]") -> Callable[[Any], Any] | None:
+    """Return a function that converts the field's values for the driver, or None if no conversion is needed."""
     kind = field.get_internal_type()
     if kind in _PLAIN:
         return None
     if kind == "JSONField":
-        # Saved values never contain themselves, and checking for this would double the time.
+        # Skip the check for circular references, which would double the time. Saved values have none.
         encoder: type[json.JSONEncoder] = getattr(field, "encoder", None) or json.JSONEncoder
         encode = encoder(check_circular=False).encode
         return partial(_as_json, encode)
@@ -379,8 +377,8 @@ def _time_sender() -> Callable[[datetime], Any]:
 
 
 def _as_text(moment: datetime | str) -> str:
-    # The result is the same as Django's. Django takes ten times as long, because it looks up the connection's time
-    # zone, which here is always UTC. Texts are already in UTC.
+    # Equivalent to Django's conversion, which takes ten times as long because it looks up the connection's time zone.
+    # Here, the time zone is always UTC. Strings are already in UTC.
     in_utc = moment if isinstance(moment, str) or moment.tzinfo is UTC else moment.astimezone(UTC)
     return str(in_utc)[: -len("+00:00")]
 
@@ -389,7 +387,7 @@ def _in_utc(moment: datetime) -> datetime:
     return moment.replace(tzinfo=UTC)
 
 
-_decode = json.JSONDecoder().raw_decode  # `decode` would search for spaces, which stored values never begin with
+_decode = json.JSONDecoder().raw_decode  # skips the search for leading spaces in `decode`; stored values have none
 
 
 def _from_json(text: str) -> Any:
@@ -397,7 +395,7 @@ def _from_json(text: str) -> Any:
 
 
 def _as_json(encode: Callable[[Any], str], value: Any) -> str:
-    # Empty lists and objects need no encoder. Most values are empty.
+    # Most values are empty lists or objects, which need no encoder.
     if type(value) is Json:
         return value
     return "[]" if value == [] else "{}" if value == {} else encode(value)

@@ -1,7 +1,7 @@
 """Draws of posts for one language: recall-oriented draws, precision-oriented draws, and draws of unread triggers.
 
 `recall` and `precision` follow "Evaluating language identification performance" (Twitter, 2015), sections Recall and
-Precision. `triggers` draws posts of a uniform task that nobody has read and to which only the predictor assigns the
+Precision. `triggers` draws posts that were auto-labelled in a uniform task, and to which only the predictor assigns the
 language.
 
 Posts are drawn in the order of a hash of seed, language and id. The draws for two languages are therefore independent,
@@ -28,23 +28,23 @@ from corpora.storage.layout import check_posts, check_votes, manifest_of
 
 Window = tuple[datetime, datetime]  # start (inclusive) and end (exclusive)
 
-# The article's values. For recall, it draws 2,000 posts from July by users who wrote in the language at least 10% of
-# the time between March and May. For precision, it draws "say, one thousand" posts for which the classifier triggers.
+# Defaults from the article. For recall, it draws 2,000 posts from July by users who wrote in the language at least 10%
+# of the time between March and May. For precision, it draws "say, one thousand" posts where the classifier triggers.
 RECALL_SIZE, PRECISION_SIZE = 2_000, 1_000
 SHARE, LEAST_POSTS = Fraction(1, 10), 1
 HISTORY: Window = (datetime(2014, 3, 1, tzinfo=UTC), datetime(2014, 6, 1, tzinfo=UTC))
 WINDOW: Window = (datetime(2014, 7, 1, tzinfo=UTC), datetime(2014, 8, 1, tzinfo=UTC))
 
-_MAX_TERM = 10**6  # The share's denominator is limited so that its products with post counts fit into 64 bits.
+_MAX_TERM = 10**6  # maximum denominator of the share, so that its products with post counts fit into 64 bits
 
 
 @dataclass(frozen=True)
 class Design:
-    """The definition of a frame from which posts are drawn.
+    """The definition of a sampling frame.
 
-    name: the design's name, which is also the start of the name of its query
-    values: the values for the view `design`, which the queries read
-    parameters: the parameters for the record of the draw, as JSON
+    name: name of the design; the frame's query is NAME_frame.sql
+    values: values for the view `design`, which the queries read
+    parameters: parameters to store with the draw, as JSON
     """
 
     name: str
@@ -67,11 +67,11 @@ def sample_recall(
     """Draw posts for each language by authors who have written in the language before.
 
     An author qualifies for a language if they have at least `least_posts` posts in the history, and the predictor
-    assigns the language to at least the share `share` of these posts. The frame consists of all posts by these authors
-    in the window, in any language. The function returns a sample for each language, sorted by code.
+    assigns the language to at least the proportion `share` of these posts. The frame consists of all posts by these
+    authors in the window, in any language. Return a sample for each language, sorted by code.
 
-    languages: the codes of the requested languages, or None for all languages that the predictor assigns in the corpus
-    size: the number of posts to draw for each language; a smaller frame is drawn completely
+    languages: codes of the requested languages, or None for all languages that the predictor assigns in the corpus
+    size: number of posts to draw for each language; a smaller frame is drawn completely
 
     Raise CorpusError if the windows overlap or are empty, or if the corpus lacks authors, times, votes or predictions.
     """
@@ -87,11 +87,11 @@ def sample_precision(
     predictor: Predictor,
     window: Window | None = None,
 ) -> list[Sample]:
-    """Draw posts for each language to which the predictor assigns the language.
+    """Draw posts for each language from those to which the predictor assigns the language.
 
-    window: only posts from this window are in the frame; None for all posts
+    window: period that limits the frame; None for all posts
 
-    The other parameters are those of sample_recall.
+    The other parameters are as in sample_recall.
     """
     return _samples(corpus, precision_design(window), languages, size, seed, predictor)
 
@@ -109,15 +109,15 @@ def sample_triggers(
 ) -> list[Sample]:
     """Draw a predictor's unread triggers for each language, from the posts of a uniform task.
 
-    A trigger is a post to which the predictor assigns the language. Nobody has read these posts, because the voters
-    agree on a different label for them.
+    A trigger is a post to which the predictor assigns the language. It is unread if the task's voters agreed on a
+    different label, so that the post was never shown to an annotator.
 
-    size: the number of posts to draw for each language, or None for all
-    of: the name of the uniform task
-    unread: a mapping from the ids of unread posts to the label on which the voters agree
-    voters: the voters of the uniform task
+    size: number of posts to draw for each language, or None for all
+    of: name of the uniform task
+    unread: the voters' agreed label by post id, for all unread posts
+    voters: the uniform task's voters
 
-    The other parameters are those of sample_precision.
+    The other parameters are as in sample_precision.
 
     Raise CorpusError in the same cases as sample_precision, and if the predictor is one of the voters.
     """
@@ -130,9 +130,9 @@ def sample_triggers(
 
 
 def _equal_labels(predictor: Predictor, codes: Iterable[str]) -> list[tuple[str, str]]:
-    """Return the pairs of (predicted label, assigned label) that do not count as different.
+    """Return the pairs of (predicted label, agreed label) that count as equal.
 
-    In such a pair, the labels are equal, or one of them covers the other.
+    In such a pair, the labels are identical, or one of them covers the other.
     """
     classes = [(coarse, fine) for coarse, labels in predictor.mapping.items() for fine in labels]
     return [*classes, *((label, code) for code in set(codes) for label in {code, *finer(code)})]
@@ -155,9 +155,9 @@ def _samples(
     predictions = check_complete(corpus.name, predictor, manifest)
     with full_disk_explained("nothing was drawn"), predicting(corpus.name, predictor, manifest) as store:
         if unread is not None:
-            predicted, assigned = zip(*_equal_labels(predictor, unread.values()), strict=True) if unread else ((), ())
+            predicted, agreed = zip(*_equal_labels(predictor, unread.values()), strict=True) if unread else ((), ())
             store.rows("unread", texts(id=unread.keys(), label=unread.values()))
-            store.rows("alike", texts(said=predicted, given=assigned))
+            store.rows("equal_labels", texts(predicted=predicted, agreed=agreed))
         _set_design(store, design, seed=seed, size=size or manifest.rows)
         parameters = design.parameters | (_count_missing(store, corpus.name, design) if design.values else {})
         codes = _labels_to_draw(languages, predictor, counts(store, "label_counts"))
@@ -182,7 +182,7 @@ def _samples(
     ]
 
 
-def within_reach(
+def ids_in_frame(
     corpus_name: str,
     spelled: str,
     parameters: Mapping[str, Any],
@@ -190,13 +190,13 @@ def within_reach(
     languages: Iterable[str],
     ids: Iterable[str],
 ) -> dict[str, set[str]]:
-    """Return the posts that are in the frame of a recall-oriented draw, as a set of ids for each language.
+    """Look up which posts are in the frame of a recall-oriented draw. Return a set of ids for each language.
 
-    spelled: the name of the draw's predictor, such as `mine@2`
+    spelled: name of the draw's predictor, such as `mine@2`
     parameters: the draw's parameters
     digest: the draw's frame digest
-    languages: the codes of the languages
-    ids: the ids of the posts to look up
+    languages: codes of the languages
+    ids: ids of the posts to look up
 
     Raise CorpusError if the corpus or the predictions have changed since the draw was made.
     """
@@ -216,7 +216,7 @@ def within_reach(
     return ids_by_language
 
 
-# --- Designs, and the checks of their values.
+# --- Designs, and checks of their values.
 
 
 def _window(start: str, end: str) -> Window:
@@ -228,7 +228,7 @@ def recall_design(share: Fraction, least_posts: int, history: Window, window: Wi
 
     Raise CorpusError if a value is invalid.
     """
-    share = Fraction(str(share))  # A float such as 0.1 becomes 1/10 rather than its exact binary value.
+    share = Fraction(str(share))  # converts a float such as 0.1 to 1/10 instead of its exact binary value
     if not 0 < share <= 1:
         raise CorpusError(f"The share of an author's posts is {share}. It must be greater than 0 and at most 1.")
     if share.denominator > _MAX_TERM:
@@ -239,8 +239,8 @@ def recall_design(share: Fraction, least_posts: int, history: Window, window: Wi
     _check_window("window", window)
     if window[0] < history[1]:
         raise CorpusError(
-            f"The history ({spoken(history)}) must end before the window ({spoken(window)}) begins. Otherwise, authors "
-            "would be selected by the same posts that are drawn.",
+            f"The history ({format_window(history)}) must end before the window ({format_window(window)}) begins. "
+            "Otherwise, authors would be selected by the same posts that are drawn.",
             "history",
         )
     return Design(
@@ -262,7 +262,7 @@ def recall_design(share: Fraction, least_posts: int, history: Window, window: Wi
 def precision_design(window: Window | None) -> Design:
     """Return the design of a precision-oriented draw.
 
-    window: only posts from this window are in the frame; None for all posts
+    window: period that limits the frame; None for all posts
 
     Raise CorpusError if the window is empty.
     """
@@ -281,11 +281,11 @@ def _check_window(name: str, window: Window) -> None:
     if start.tzinfo is None or end.tzinfo is None:
         raise CorpusError(f"The times of the {name} must have an offset, for example 2014-07-01T00:00:00Z.", name)
     if end <= start:
-        raise CorpusError(f"The {name} ({spoken(window)}) is empty. Its end must be after its start.", name)
+        raise CorpusError(f"The {name} ({format_window(window)}) is empty. Its end must be after its start.", name)
 
 
-def spoken(window: Window) -> str:
-    """Return a window as text, such as `2014-03-01 to 2014-06-01`. A time is omitted if it is midnight."""
+def format_window(window: Window) -> str:
+    """Format a window, such as `2014-03-01 to 2014-06-01`. The time of day is omitted if it is midnight."""
     moments = [moment.astimezone(UTC) for moment in window]
     return " to ".join(f"{moment:%Y-%m-%dT%H:%M:%SZ}".removesuffix("T00:00:00Z") for moment in moments)
 
@@ -306,7 +306,7 @@ def _set_design(store: Store, design: Design, *, seed: str, size: int) -> None:
 
 
 def _frame(store: Store, design: Design, languages: list[str]) -> None:
-    """Define the view `frame` of the posts that may be drawn for each language."""
+    """Define the view `frame`, which contains the posts that can be drawn for each language."""
     store.rows("wanted", texts(language=languages))
     if design.name == "recall":
         store.keep("authors", "recall_authors")
@@ -316,9 +316,9 @@ def _frame(store: Store, design: Design, languages: list[str]) -> None:
 
 
 def _count_missing(store: Store, corpus_name: str, design: Design) -> dict[str, int]:
-    """Return how many posts lack a time or an author, if the design needs them.
+    """Count the posts without a time and, for recall-oriented draws, without an author.
 
-    Raise CorpusError if no post has them, or if no such post is in the history or in the window.
+    Raise CorpusError if all posts lack them, or if no post that has them is in the history or in the window.
     """
     (survey,) = store.fetch("design_survey")
     by_author = design.name == "recall"
@@ -336,10 +336,10 @@ def _count_missing(store: Store, corpus_name: str, design: Design) -> dict[str, 
     windows = {"history": "in_history", "window": "authored_in_window"} if by_author else {"window": "in_window"}
     for window, count in windows.items():
         if not survey[count]:
-            ends = spoken((design.values[f"{window}_start"], design.values[f"{window}_end"]))
+            ends = format_window((design.values[f"{window}_start"], design.values[f"{window}_end"]))
             raise CorpusError(
                 f"No {noun} in corpus {corpus_name} is in the {window} ({ends}). The posts of the corpus date from "
-                f"{spoken((survey['first_time'], survey['last_time']))}."
+                f"{format_window((survey['first_time'], survey['last_time']))}."
             )
     missing = {"posts_without_time": survey["posts"] - survey["timed"]}
     return missing | ({"posts_without_author": survey["posts"] - survey["authored"]} if by_author else {})
@@ -348,9 +348,10 @@ def _count_missing(store: Store, corpus_name: str, design: Design) -> dict[str, 
 def _labels_to_draw(languages: Iterable[str] | None, predictor: Predictor, counts: dict[str, int]) -> list[str]:
     """Return the labels to draw for, sorted.
 
-    counts: the number of posts for each predicted label
+    languages: the requested labels, or None for all predicted labels
+    counts: number of posts for each predicted label
 
-    Raise CorpusError if there is no label to draw for, or if the predictor does not assign one of the given languages.
+    Raise CorpusError if there is no label to draw for, or if the predictor does not assign a requested one.
     """
     codes = sorted(label for label in counts if label in LANGUAGES) if languages is None else sorted(set(languages))
     if not codes:

@@ -1,8 +1,9 @@
 """Random draws from the parts of a corpus, and draws of records.
 
-A part is, for example, the set of pairs that a filter kept. Rows of a part are drawn across languages in the order of
-a hash of seed and id, so their inclusion probabilities are known. The same seed gives the same draw on any engine, and
-a larger draw contains the smaller one. The sample_* functions only read files; samples.record writes to the database.
+A part is a subset of the corpus, such as all pairs that a filter kept. Its rows are drawn across languages in the order
+of a hash of seed and id, so their inclusion probabilities are known. The same seed gives the same draw on any engine,
+and a larger draw contains the smaller one. The sample_* functions only read files; samples.record writes to the
+database.
 """
 
 from collections import Counter
@@ -35,9 +36,9 @@ from corpora.storage.layout import check_posts, check_records, check_votes, mani
 from corpora.threads.scorers import filter_digest, filtering
 
 # Keys in a draw's parameters:
-# - FRAME: the number of rows in the frame by language and part, for all languages of the draw
-# - DRAWN: the number of rows drawn from each part, in the draw's own language
-# - IDS: the ids drawn from each part, in the draw's own language
+# - FRAME: number of rows in the frame by language and part, for all languages drawn at the same time
+# - DRAWN: number of rows drawn from each part, in the draw's own language
+# - IDS: ids drawn from each part, in the draw's own language
 # - CHANCES: each part's inclusion probability
 FRAME, DRAWN, IDS, CHANCES = "frame", "drawn", "part_ids", "chances"
 Frame = Mapping[str, Mapping[str, int]]
@@ -52,14 +53,14 @@ def count_parts(
     *,
     none: str,
 ) -> dict[str, dict[str, int]]:
-    """Return the number of rows in each part by language.
+    """Count the rows of each part by language.
 
-    store: a store with the view `frame` (columns id and language)
-    query: the name of a query with the columns id, language and part
-    parts: the names of the parts
-    languages: the codes of the requested languages, or None for all
-    leave_out: ids of rows that are outside the frame
-    none: the start of the error message for a language without rows, such as "Corpus talk has no pairs"
+    store: store with the view `frame` (columns id and language)
+    query: name of a query with the columns id, language and part
+    parts: names of the parts
+    languages: codes of the requested languages, or None for all
+    leave_out: ids of rows to exclude from the frame
+    none: start of the error message for a language without rows, such as "Corpus talk has no pairs"
 
     Raise CorpusError if the frame has no rows in a requested language.
     """
@@ -84,7 +85,7 @@ def totals(frame: Frame) -> Counter[str]:
 def draw_parts(store: Store, sizes: Mapping[str, int], seed: str) -> list[dict[str, Any]]:
     """Draw rows from each part and return them as dicts (id, language, part) in shuffled order.
 
-    sizes: the number of rows to draw from each part; a part with fewer rows is drawn completely
+    sizes: number of rows to draw from each part; a part with fewer rows is drawn completely
     """
     sized = {"part": pa.array(sizes.keys(), pa.string()), "size": pa.array(sizes.values(), pa.int64())}
     store.rows("sizes", pa.table(sized))
@@ -96,9 +97,9 @@ def samples_of_parts(
 ) -> list[Sample]:
     """Return a sample for each language in which rows were drawn.
 
-    drawn: the rows that draw_parts returned
-    frame: the counts that count_parts returned
-    parameters: parameters for the record of each draw
+    drawn: rows returned by draw_parts
+    frame: counts returned by count_parts
+    parameters: parameters to store with each draw
     """
     part_totals, selected = totals(frame), dict[str, list[str]]()
     ids: dict[str, dict[str, list[str]]] = {}
@@ -117,17 +118,17 @@ def samples_of_parts(
 
 
 def chances(parameters: Mapping[str, Any]) -> dict[str, float]:
-    """Return a mapping from id to inclusion probability for a draw from parts. For other draws, the mapping is empty.
+    """Return the inclusion probability of each drawn id. The dict is empty unless rows were drawn from parts.
 
-    parameters: the parameters of the draw
+    parameters: the draw's parameters
     """
     return {key: parameters[CHANCES][part] for part, keys in parameters.get(IDS, {}).items() for key in keys}
 
 
-# --- Draws from both sides of a filter: random pairs that it kept and random pairs that it dropped.
+# --- Draws from both sides of a filter: random pairs that were kept and random pairs that were dropped.
 #
-# The scores decide which pairs are dropped (corpora/threads/scorers.py). If a side has fewer pairs than requested, all
-# of its pairs are drawn.
+# Pairs are dropped by their scores (corpora/threads/scorers.py). If a side has fewer pairs than requested, all of its
+# pairs are drawn.
 
 
 KEPT, DROPPED = SIDES = ("kept", "dropped")
@@ -145,12 +146,12 @@ def sample_filtered(
 ) -> list[Sample]:
     """Draw pairs that the corpus's filter kept and pairs that it dropped.
 
-    The function returns a sample for each language in which pairs were drawn, sorted by code. Each sample contains kept
-    and dropped pairs in random order.
+    Return a sample for each language in which pairs were drawn, sorted by code. Each sample contains kept and dropped
+    pairs in random order.
 
-    languages: the codes of the requested languages, or None for all
-    kept, dropped: the number of pairs to draw from each side, over all languages
-    leave_out: ids of pairs that are outside the frame, such as pairs with gold answers
+    languages: codes of the requested languages, or None for all
+    kept, dropped: number of pairs to draw from each side, over all languages
+    leave_out: ids of pairs to exclude from the frame, such as pairs with gold answers
 
     Raise CorpusError if the corpus has no pairs or no scores, or if one side has no pairs in these languages.
     """
@@ -176,7 +177,7 @@ def sample_filtered(
     return samples_of_parts(corpus, "filtered", drawn, frame, seed=seed, parameters=parameters)
 
 
-# --- Draws for the comparison of two systems. Most of the drawn rows have different labels from the two systems.
+# --- Draws for the comparison of two systems. They mostly contain rows that the two systems label differently.
 #
 # If both systems assign the same label to a row, both are right or both are wrong, so the row does not affect the
 # difference between their accuracies. The optimal inclusion probability of a row is proportional to the expected size
@@ -186,7 +187,7 @@ def sample_filtered(
 
 
 DIFFER, AGREE = CONTRASTS = ("differ", "agree")
-AGREEING = 0.2  # Normally, this share of the drawn rows are rows on which the systems agree.
+AGREEING = 0.2  # share of drawn rows on which the systems agree, if both parts are large enough
 SYSTEMS = "systems"  # the key of the two predictors in a draw's parameters
 
 
@@ -203,15 +204,14 @@ def sample_contrasted(
 ) -> list[Sample]:
     """Draw rows for a comparison of two systems.
 
-    For records, the function returns a sample for each language in which records were drawn. For posts, it returns one
-    sample.
+    For records, return a sample for each language in which records were drawn. For posts, return a single sample.
 
-    systems: the names of two predictors of the corpus, such as mine@1
-    languages: for records, the codes of the requested languages, or None for all
-    size: the number of rows to draw, over all languages
-    labels: the labels that annotators can choose
+    systems: names of two predictors of the corpus, such as mine@1
+    languages: for records, codes of the requested languages, or None for all
+    size: number of rows to draw, over all languages
+    labels: labels that annotators can choose
     of_records: whether the corpus contains records rather than posts
-    leave_out: ids of rows that are outside the frame
+    leave_out: ids of rows to exclude from the frame
 
     Raise CorpusError if `systems` does not name two predictors, if a row has no label, if the systems never differ, or,
     for records, if a predictor has a label that annotators cannot choose.
@@ -225,7 +225,7 @@ def sample_contrasted(
     system, rival = (find_predictor(corpus.name, name) for name in systems)
     if system == rival:
         raise CorpusError(f"--systems contains {system} twice. Specify two different predictors.")
-    folded = _folded(corpus.name, (system, rival), labels if of_records else None)
+    folded = _label_table(corpus.name, (system, rival), labels if of_records else None)
     if not of_records:  # The item of a post includes its votes.
         check_votes(corpus.name, manifest)
     with full_disk_explained("nothing was drawn"), predicting(corpus.name, system, manifest, other=rival) as store:
@@ -245,8 +245,8 @@ def sample_contrasted(
     return samples_of_parts(corpus, "compare", drawn, frame, seed=seed, parameters={SYSTEMS: [str(system), str(rival)]})
 
 
-def _folded(corpus_name: str, systems: Sequence[Predictor], labels: Collection[str] | None) -> pa.Table:
-    """Return a table that maps the labels of both systems to the labels that are compared.
+def _label_table(corpus_name: str, systems: Sequence[Predictor], labels: Collection[str] | None) -> pa.Table:
+    """Return a table that maps each label of both systems to the label used in the comparison.
 
     labels: the task's labels for records, or None for posts
     """
@@ -258,9 +258,9 @@ def _folded(corpus_name: str, systems: Sequence[Predictor], labels: Collection[s
 
 
 def _spellings(predictor: str, predicted: Collection[str], labels: Collection[str]) -> dict[str, str]:
-    """Return a mapping from a predictor's labels to the task's labels.
+    """Map a predictor's labels to the task's labels, which may be spelled differently.
 
-    Raise CorpusError if the task does not have one of the labels.
+    Raise CorpusError if a label has no equivalent in the task.
     """
     spelled = {label: matching(label, labels) for label in predicted}
     if unknown := {*spelled.values()} - {*labels, UND}:
@@ -279,8 +279,8 @@ def _spellings(predictor: str, predicted: Collection[str], labels: Collection[st
 def part_sizes(size: int, sizes: Mapping[str, int]) -> dict[str, int]:
     """Return how many rows to draw from each part. If one part is too small, more rows are drawn from the other.
 
-    size: the total number of rows to draw
-    sizes: the number of rows in each part
+    size: total number of rows to draw
+    sizes: number of rows in each part
     """
     agreeing = min(sizes[AGREE], max(round(AGREEING * size), size - sizes[DIFFER]))
     return {AGREE: agreeing, DIFFER: min(sizes[DIFFER], size - agreeing)}
@@ -288,8 +288,8 @@ def part_sizes(size: int, sizes: Mapping[str, int]) -> dict[str, int]:
 
 # --- Draws of single records, or of groups of records, in each language.
 #
-# The order of the draw is that of a hash of the seed, the language, and the record's id or the group's common value.
-# The same seed gives the same draw on any engine, and a larger draw contains the smaller one.
+# Rows are drawn in the order of a hash of the seed, the language, and the record's id or the group's common value. The
+# same seed gives the same draw on any engine, and a larger draw contains the smaller one.
 
 
 def sample_records(
@@ -302,16 +302,16 @@ def sample_records(
     leave_out: Collection[str] = frozenset(),
     panel: Panel | None = None,
 ) -> list[Sample]:
-    """Draw records in each language. A record's language is the one that its source declares.
+    """Draw records in each language. A record's language is declared by its source.
 
-    The function returns a sample for each language, sorted by code. If a language has fewer records or groups than
-    requested, all of them are drawn.
+    Return a sample for each language, sorted by code. If a language has fewer records or groups than requested, all of
+    them are drawn.
 
-    languages: the codes of the requested languages, or None for all languages in the corpus
-    size: the number of records to draw in each language, or of groups if `together` is set; None for all
+    languages: codes of the requested languages, or None for all languages in the corpus
+    size: number of records to draw in each language, or of groups if `together` is set; None for all
     together: a field; records with the same value form a group, and all records of a group are drawn together
-    leave_out: ids of records that are outside the frame, such as records with gold answers
-    panel: the voters whose votes are drawn with the records; None for no votes
+    leave_out: ids of records to exclude from the frame, such as records with gold answers
+    panel: voters whose votes are loaded with the records; None for no votes
 
     Raise CorpusError if the corpus contains posts, or if it has no records in one of the languages.
     """
@@ -367,7 +367,7 @@ def _languages_to_draw(
     """Return the codes of the languages to draw from, sorted.
 
     languages: the requested codes, or None for all
-    counted: the counts of engines/sql/record_counts.sql by language
+    counted: rows of engines/sql/record_counts.sql by language
 
     Raise CorpusError if no language is requested, or if a language has no records that can be drawn.
     """

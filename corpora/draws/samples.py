@@ -1,8 +1,8 @@
-"""Random samples of a corpus, which are drawn with a seed and written to the database.
+"""Draw random samples of a corpus with a seed, and save them to the database.
 
 Posts are drawn in the order of a hash of seed and id. The same seed therefore gives the same draw on any engine, and a
-larger draw contains the smaller one. Drawing a sample only reads files, and `record` writes it to the database. Draws
-for one language are in language_draws.py, and draws of parts and of records are in part_draws.py.
+larger draw contains the smaller one. Drawing a sample only reads files; `record` saves it to the database. Draws for
+one language are in language_draws.py, and draws of parts and of records are in part_draws.py.
 """
 
 import hashlib
@@ -37,17 +37,17 @@ _BATCH_ROWS = 1_000
 _content = attrgetter("language", "fields", "declared")  # the content of an item that is a record
 
 
-# --- Drawn rows before they are written to the database. They are held as Arrow columns, because Python objects would
-# take twenty times as much memory. If their number is not limited, they are held on disk.
+# --- Drawn rows that are not yet saved. They are held in Arrow columns, because Python objects would take twenty times
+# as much memory. Uniform draws, whose size is not limited, are held on disk.
 
 
 @dataclass(frozen=True, eq=False)
 class Rows:
-    """A sequence of rows. The row objects are created only during iteration.
+    """A sequence of rows that are converted from Arrow to dicts during iteration.
 
-    batches: a function that returns the rows as Arrow batches, starting with the first row
-    size: the number of rows
-    panel: the voters whose votes the rows have, if they have votes
+    batches: function that returns all rows as Arrow batches; called once per iteration
+    size: number of rows
+    panel: voters whose votes are in the rows, if any
     """
 
     batches: Callable[[], Iterable[pa.RecordBatch]]
@@ -93,32 +93,32 @@ def on_disk(rows: pa.RecordBatchReader, panel: Panel = DEFAULT) -> Rows:
 
 
 def by_language(table: pa.Table, languages: Iterable[str]) -> dict[str, pa.Table]:
-    """Return a mapping from language to the table's rows in that language, in their original order."""
+    """Split a table into one table for each language, with the rows in their original order."""
     return {language: table.filter(pc.field("language") == language) for language in languages}
 
 
 def rows_in(batch: pa.RecordBatch, panel: Panel = DEFAULT) -> Iterator[dict[str, Any]]:
     """Yield each row of a batch as a dict.
 
-    The dict of a row with votes has `votes`, which is the JSON text that the database stores, and `agreed`, which is
-    the label that enough voters of the panel rank first, or None.
+    If the rows have votes, the dict contains `votes`, which is JSON text as stored in the database, and `agreed`, which
+    is the label that enough voters of the panel rank first, or None.
     """
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
     if columns.keys() >= {*panel.voters}:
         votes = {}
         for voter in panel.voters:
-            # Make the offsets begin with 0, because the lists may be a slice of a longer array.
+            # Make the offsets start at 0, because the lists can be a slice of a longer array.
             lists = columns.pop(voter)
             starts = pc.subtract(lists.offsets, lists.offsets[0])
             votes[voter] = pa.ListArray.from_arrays(starts, lists.flatten())
-        columns |= {"votes": _as_json(votes), "agreed": _agreed(list(votes.values()), panel.agree)}
+        columns |= {"votes": _as_json(votes), "agreed": _agreed_labels(list(votes.values()), panel.agree)}
     for values in zip(*map(_values, columns.values()), strict=True):
         yield dict(zip(columns, values, strict=True))
 
 
 def _values(column: pa.Array) -> list[Any]:
     if pa.types.is_timestamp(column.type):
-        # Times are text, as str() formats them, because the database accepts it and datetime objects take longer.
+        # Return times as text in the format of str(), because the database accepts it and datetime objects take longer.
         texts = pc.cast(pc.cast(column, pa.timestamp("us")), pa.string())
         column = pc.binary_join_element_wise(pc.replace_substring_regex(texts, r"\.000000$", ""), "+00:00", "")
     values: list[Any] = column.to_pylist()
@@ -126,14 +126,14 @@ def _values(column: pa.Array) -> list[Any]:
 
 
 def _as_json(votes: Mapping[str, pa.ListArray]) -> pa.StringArray:
-    """Return votes as JSON in the format of json.dumps, which would take fifteen times as long."""
+    """Serialize votes in the same format as json.dumps, but fifteen times as fast."""
     parts: list[Any] = []
     for separator, (detector, lists) in zip("{" + "," * (len(votes) - 1), votes.items(), strict=True):
         entries = lists.values
         languages = entries.field("language").dictionary_encode()
         quoted = pa.array(map(json.dumps, languages.dictionary.to_pylist()), pa.string()).take(languages.indices)
         scores = pc.cast(entries.field("score"), pa.string())
-        # Scores must have a decimal point, because JSON parsers read a number without one as an integer.
+        # Scores must have a decimal point, because JSON parsers convert numbers without one to integers.
         decimal = pc.binary_join_element_wise(scores, ".0", "")
         scores = pc.fill_null(pc.if_else(pc.match_substring_regex(scores, "[.e]"), scores, decimal), "null")
         pairs = pc.binary_join_element_wise("[", quoted, ", ", scores, "]", "")
@@ -145,14 +145,17 @@ def _as_json(votes: Mapping[str, pa.ListArray]) -> pa.StringArray:
     return pc.binary_join_element_wise(*parts, "}", "")
 
 
-def _agreed(votes: Sequence[pa.ListArray], agree: int) -> pa.StringArray:
-    """Return the label that at least `agree` voters rank first. As these are more than half, there is only one."""
+def _agreed_labels(votes: Sequence[pa.ListArray], agree: int) -> pa.StringArray:
+    """Return the label that at least `agree` voters rank first, or null (rows,).
+
+    There is at most one such label per row, because `agree` is more than half of the voters.
+    """
     firsts = []
     for lists in votes:
         first = pc.if_else(pc.greater(pc.list_value_length(lists), 0), lists.offsets[:-1], None)
         firsts.append(lists.values.field("language").take(first))
     agreed = pa.nulls(len(firsts[0]), pa.string())
-    # One of the first voters is among those who agree, because fewer voters than these may differ.
+    # At most len(votes) - agree voters can differ, so at least one of these first voters ranks the agreed label first.
     for first in firsts[: len(firsts) - agree + 1]:
         number = reduce(pc.add, (pc.cast(pc.fill_null(pc.equal(first, other), False), pa.int8()) for other in firsts))
         agreed = pc.if_else(pc.greater_equal(number, agree), first, agreed)
@@ -164,13 +167,13 @@ def _agreed(votes: Sequence[pa.ListArray], agree: int) -> pa.StringArray:
 
 @dataclass(frozen=True)
 class Sample:
-    """A draw that has not been written to the database yet.
+    """A draw that is not yet saved to the database.
 
-    asked: the number of posts that were requested
-    size: the number of posts in the draw, including those of the draw that it extends
-    parts: the frame consists of this many parts of the corpus, starting with the first
+    asked: number of posts requested
+    size: number of posts in the draw, including those of the draw that it extends
+    parts: number of parts of the corpus in the frame, starting with the first part
     digest, detectors: see `frame_of`
-    rows: the rows that the query returned, in the order of the draw
+    rows: rows returned by the query, in the order of the draw
     language, predictor, parameters: empty for a uniform draw
     """
 
@@ -199,9 +202,9 @@ def sample_uniform(
 ) -> Sample:
     """Draw `size` posts of the corpus with equal probability. If there are fewer posts, draw all of them.
 
-    extends: a smaller draw to extend; its frame is used even if the corpus has grown since then, and only the
-        additional posts are returned
-    panel: the voters whose votes are drawn with the posts
+    extends: smaller draw to extend. Its frame is used even if the corpus has grown since then, and only the additional
+        posts are returned
+    panel: voters whose votes are loaded with the posts
 
     Raise CorpusError if there are posts without votes, or if the draw cannot be extended, for example because its frame
     has changed.
@@ -268,14 +271,14 @@ def sample_of(
     parameters: dict[str, Any],
     panel: Panel = DEFAULT,
 ) -> Sample:
-    """Return a sample whose frame is in all parts of the corpus.
+    """Return a sample whose frame spans all parts of the corpus.
 
     rows: posts with votes, or records, in the order of the draw
-    requested: the number of rows that were requested, or of groups if records are drawn in groups; None for all
-    frame_size: the number of rows in the frame
-    predictions: the imported predictions that the frame depends on
-    parameters: parameters for the record of the draw
-    panel: the voters whose votes are drawn
+    requested: number of rows requested, or of groups if records are drawn in groups; None for all
+    frame_size: number of rows in the frame
+    predictions: imported predictions that the frame depends on
+    parameters: parameters to store with the draw
+    panel: voters whose votes are in the rows
     """
     parts = len(manifest.parts)
     return Sample(
@@ -304,12 +307,12 @@ def sample_chosen(
     parameters: Mapping[str, dict[str, Any]],
     predictor: str = "",
 ) -> list[Sample]:
-    """Return a sample of chosen records for each language. For posts, return one sample, whose language is "".
+    """Return a sample of chosen records for each language. For posts, return a single sample with language "".
 
     chosen: for each language, the chosen ids in order
-    frames: for each language, the number of rows from which they were chosen
-    parameters: for each language, the parameters for the record of the draw
-    predictor: the predictor whose labels were used, or ""
+    frames: for each language, the number of rows that they were chosen from
+    parameters: for each language, the parameters to store with the draw
+    predictor: predictor whose labels were used, or ""
     """
     manifest = manifest_of(corpus.name)
     with full_disk_explained("nothing was drawn"), asking(corpus.name, manifest=manifest) as store:
@@ -339,8 +342,8 @@ def frame_of(
 
     digest: a SHA-256 that identifies the frame. It is computed from the digests of the frame's parts (without the
         authors), votes and predictions, so installations that imported the same files get the same digest
-    detectors: the versions of the panel's voters; several entries if parts of the corpus have votes by different
-        versions. The version of an imported predictor is the SHA-256 of its labels
+    detectors: versions of the panel's voters, with several entries if parts of the corpus have votes from different
+        versions. An imported predictor's version is the SHA-256 of its labels
     """
     lines = [part.content_sha256 for part in manifest.parts[:parts]] + [
         votes.sha256 for votes in manifest.votes[:parts]
@@ -354,11 +357,9 @@ def frame_of(
 
 
 def check_size_and_seed(size: int | None, seed: str, noun: str = "post") -> None:
-    """Check the requested size and the seed of a draw.
+    """Raise CorpusError if a draw's size is below 1, or if its seed is empty or too long.
 
-    noun: the noun for a drawn row, such as `post`
-
-    Raise CorpusError if the size is below 1, or if the seed is empty or too long.
+    noun: noun for a drawn row, such as `post`
     """
     if size is not None and size < 1:
         raise CorpusError(f"The size of the draw must be at least one {noun}.")
@@ -367,9 +368,9 @@ def check_size_and_seed(size: int | None, seed: str, noun: str = "post") -> None
 
 
 def rows_of(store: Store, corpus_name: str, ids: Iterable[str], *, voted: bool = False) -> dict[str, dict[str, Any]]:
-    """Return a mapping from id to row. A row is a record, or a post with its votes.
+    """Load rows by id. Return a dict of records, or of posts with their votes, keyed by id.
 
-    voted: whether to return posts with their votes
+    voted: whether to load posts with their votes
 
     Raise CorpusError if one of the ids is not in the corpus.
     """
@@ -383,7 +384,7 @@ def rows_of(store: Store, corpus_name: str, ids: Iterable[str], *, voted: bool =
 
 
 def with_votes(store: Store, rows: pa.Table) -> pa.Table:
-    """Return drawn records with the columns of the voters of the store's panel."""
+    """Add a column of votes to drawn records for each voter in the store's panel."""
     store.rows("drawn", rows.select(["id"]))
     votes = store.query("votes_of").read_all().combine_chunks()
     places = pc.index_in(rows["id"], votes["id"])
@@ -392,7 +393,7 @@ def with_votes(store: Store, rows: pa.Table) -> pa.Table:
     return rows
 
 
-# --- Writing samples to the database. A sample becomes a Draw, and its posts or records become Items.
+# --- Saving samples to the database. A sample becomes a Draw, and its posts or records become Items.
 
 
 class _Plain(plain(Item)):  # type: ignore[misc]
@@ -401,7 +402,7 @@ class _Plain(plain(Item)):  # type: ignore[misc]
 
 @transaction.atomic
 def items_of(corpus: Corpus, ids: Iterable[str]) -> list[Item]:
-    """Return the items of records in the order of the ids. Items that do not exist yet are created.
+    """Return the items of records in the order of the ids. Missing items are created.
 
     Raise CorpusError if one of the ids is not in the corpus.
     """
@@ -411,29 +412,29 @@ def items_of(corpus: Corpus, ids: Iterable[str]) -> list[Item]:
     check_records(corpus.name, manifest)
     with full_disk_explained("no items were created"), asking(corpus.name, manifest=manifest) as store:
         rows = rows_of(store, corpus.name, keys)
-    items = {item.key: item for item in stored_items(corpus, rows.values())}
+    items = {item.key: item for item in get_or_create_items(corpus, rows.values())}
     return [items[key] for key in keys]
 
 
 @transaction.atomic
 def record(sample: Sample) -> tuple[Draw, list[Item]]:
-    """Write a sample to the database. Return the draw, and its items in the order of the draw."""
-    return record_draw(sample), stored_items(sample.corpus, sample.rows)
+    """Save a sample. Return the draw, and its items in the order of the draw."""
+    return record_draw(sample), get_or_create_items(sample.corpus, sample.rows)
 
 
-def stored_items(corpus: Corpus, rows: Iterable[dict[str, Any]]) -> list[Item]:
-    """Return the items of drawn rows, in order. Items that do not exist yet are created."""
+def get_or_create_items(corpus: Corpus, rows: Iterable[dict[str, Any]]) -> list[Item]:
+    """Return the items of drawn rows, in order. Missing items are created."""
     items = (_item(corpus, row, Item) for row in rows)
     return list(chain.from_iterable(map(item_store(corpus), batched(items, _BATCH_ROWS))))
 
 
 def unsaved_items(sample: Sample) -> Iterator[Any]:
-    """Yield the items of a sample as plain rows, to be stored by an `item_store`."""
+    """Yield a sample's items as plain rows, to be saved by an `item_store`."""
     return (_item(sample.corpus, row, _Plain) for row in sample.rows)
 
 
 def record_draw(sample: Sample) -> Draw:
-    """Write a sample to the database without its items."""
+    """Save the sample's row. Its items are saved separately."""
     copied = ("corpus", "design", "language", "predictor", "parameters", "seed", "asked", "size", "parts", "frame_size")
     values = {name: getattr(sample, name) for name in (*copied, "detectors", "extends")}
     with transaction.atomic():
@@ -444,24 +445,24 @@ def record_draw(sample: Sample) -> Draw:
 
 
 def _lock(corpus: Corpus) -> None:
-    """Lock the corpus. Otherwise, two draws at the same time could create the same items."""
+    """Lock the corpus, so that concurrent draws cannot create the same items."""
     if Corpus.objects.select_for_update().filter(pk=corpus.pk).first() is None:
         raise CorpusError(f"Corpus {corpus} has been deleted in the meantime, so nothing was drawn.")
 
 
 def item_store(corpus: Corpus) -> Callable[[Sequence[Any]], list[Any]]:
-    """Return a function that takes some items, stores those that do not exist yet, and returns the stored items."""
-    # On PostgreSQL, the corpus is locked until the last item is created. If there was no item before, none needs to be
-    # looked up. The lookups would be slow, because their plan was made for an empty table.
+    """Return a function that takes a batch of unsaved items, creates the missing ones, and returns all saved items."""
+    # On PostgreSQL, the corpus is locked until the last item is created. If the corpus has no items yet, none needs to
+    # be looked up. The lookups would be slow, because their plan was made for an empty table.
     if connection.vendor == "postgresql" and not Item.objects.filter(corpus=corpus).exists():
         return insert
-    return partial(_found_or_stored, corpus)
+    return partial(_get_or_insert, corpus)
 
 
 @transaction.atomic
-def _found_or_stored(corpus: Corpus, new_items: Sequence[Any]) -> list[Any]:
-    # The query is not ordered, so that SQLite looks up the items by id. If they were ordered by primary key, SQLite
-    # would scan all items of the corpus.
+def _get_or_insert(corpus: Corpus, new_items: Sequence[Any]) -> list[Any]:
+    # Remove the ordering, so that SQLite looks up the items by id. Ordered by primary key, it would scan all items of
+    # the corpus.
     existing = Item.objects.filter(corpus=corpus, key__in=listed(item.key for item in new_items)).order_by()
     by_key = {item.key: item for item in existing}
     redrawn = [(item, by_key[item.key]) for item in new_items if item.key in by_key]
@@ -480,12 +481,12 @@ def _found_or_stored(corpus: Corpus, new_items: Sequence[Any]) -> list[Any]:
 
 
 def _compare_votes(redrawn: Iterable[tuple[Any, Item]]) -> tuple[list[str], list[Item]]:
-    """Compare the votes on items that were drawn earlier with their votes now.
+    """Compare the current votes on items that were drawn before with their stored votes.
 
-    redrawn: pairs of an unsaved item and the stored item
+    redrawn: pairs of an unsaved item, with the current votes, and the stored item
 
-    Return the ids of items on which a voter now votes differently, and the stored items to which votes by other voters
-    were added. They are not saved.
+    Return the ids of items on which a voter's vote has changed, and the stored items to which votes from further voters
+    were added. The latter are not saved.
     """
     differing, added = [], []
     for item, stored in redrawn:
@@ -499,7 +500,7 @@ def _compare_votes(redrawn: Iterable[tuple[Any, Item]]) -> tuple[list[str], list
 
 
 def _item(corpus: Corpus, row: dict[str, Any], of: type[Any]) -> Any:
-    """Return an unsaved item for a row. The row is a post with its votes, or a record, which has no votes."""
+    """Return an unsaved item for a row, which is a post with its votes, or a record without votes."""
     votes, posted_at = row.get("votes", "{}"), row["posted_at"]
     item = of(
         corpus=corpus,

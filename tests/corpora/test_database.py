@@ -12,7 +12,7 @@ from django.forms.models import model_to_dict
 from django.test.utils import CaptureQueriesContext
 
 from corpora.database import statements
-from corpora.database.bulk_rows import TIME, all_fetched, fetched, insert, insert_columns, listed, update
+from corpora.database.bulk_rows import TIME, fetch_all, fetch_batches, insert, insert_columns, listed, update
 from corpora.database.statements import Json, insert_one, prepared, update_one
 from corpora.models import Concept, Corpus, Draw, Item, Scheme, Vocabulary
 
@@ -127,14 +127,14 @@ def test_columns_have_the_values_that_django_gives_row_by_row(corpus):
     query = Item.objects.order_by("-letters")
     rows = [row | {"declared": json.dumps(row["declared"])} for row in query.values(*COLUMNS)]
     for size in (1, 2, 5, 100):
-        tables = list(fetched(query, COLUMNS, size))
+        tables = list(fetch_batches(query, COLUMNS, size))
         assert [table.num_rows for table in tables] == ([size] * (5 // size) + [5 % size] * bool(5 % size))
         read = [row for table in tables for row in table.to_pylist()]
         assert [row | {"declared": json.dumps(json.loads(row["declared"]))} for row in read] == rows
-    assert all_fetched(query, COLUMNS, 2).num_rows == 5
+    assert fetch_all(query, COLUMNS, 2).num_rows == 5
     none = Item.objects.filter(letters__gt=9)
-    assert list(fetched(none, COLUMNS, 10)) == []
-    assert all_fetched(none, COLUMNS, 10).schema == pa.schema(COLUMNS.items())
+    assert list(fetch_batches(none, COLUMNS, 10)) == []
+    assert fetch_all(none, COLUMNS, 10).schema == pa.schema(COLUMNS.items())
 
 
 def test_rows_are_found_by_many_keys_that_are_one_parameter(corpus, django_assert_num_queries):
@@ -189,7 +189,7 @@ def test_each_run_of_a_prepared_query_finds_the_rows_of_its_arguments(corpora, m
     def build(queryset):
         raise AssertionError("It was built again.")
 
-    monkeypatch.setattr(statements, "_Built", build)
+    monkeypatch.setattr(statements, "_CompiledQuery", build)
     assert [item.key for item in items_of(b.pk, 1)] == ["b1", "b2"]
     # A number that cannot be a key finds nothing.
     assert [items_of(number, 0) for number in (a.pk + 10**6, 10**30, -(10**30))] == [[], [], []]

@@ -13,7 +13,7 @@ from django.test import override_settings
 from annotate.actions.registry import call_command
 from corpora import engines
 from corpora.core import CorpusError
-from corpora.draws.language_draws import WINDOW, sample_precision, sample_recall, sample_triggers, within_reach
+from corpora.draws.language_draws import WINDOW, ids_in_frame, sample_precision, sample_recall, sample_triggers
 from corpora.draws.part_draws import sample_contrasted, sample_filtered, sample_records
 from corpora.draws.samples import sample_chosen, sample_uniform
 from corpora.engines import asking, posts_by_author
@@ -159,7 +159,7 @@ def test_draws_and_counts_are_the_same_on_both_engines():
         assert ours
     (sample, *_) = recall()
     arguments = ("one", str(MINE), sample.parameters, sample.digest, ["de", "en"], [row["id"] for row in ROWS])
-    ours, theirs = on_both(lambda: within_reach(*arguments))
+    ours, theirs = on_both(lambda: ids_in_frame(*arguments))
     assert ours == theirs
     assert any(ours.values())
     nothing = Manifest("", True, "")

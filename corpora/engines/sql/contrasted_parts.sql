@@ -1,6 +1,6 @@
--- Whether two predictors agree on each row of the frame. Only rows in requested languages are included, and left-out
--- rows are omitted. The table `folded` maps labels to coarse labels, which are compared instead. Columns: id, language,
--- part.
+-- Whether two predictors agree on each row of the frame. Only rows in requested languages are included, except those in
+-- left_out. Labels in the table `folded` are replaced with their coarse labels before the comparison. Columns: id,
+-- language, part.
 SELECT
     frame.id,
     frame.language,

@@ -1,4 +1,4 @@
--- Counts of the posts that fulfil the requirements of a design for one language. There is one row.
+-- Counts of the posts that meet the requirements of a recall- or precision-oriented draw, in a single row.
 -- Columns: posts, authored, timed, first_time, last_time, in_history, in_window, authored_in_window.
 -- authored and timed: posts with an author, and posts with a time
 -- in_history: posts in the history with an author

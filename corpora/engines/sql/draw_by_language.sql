@@ -1,5 +1,5 @@
--- The posts that are drawn for each language, with their votes. In each language's frame, the first design.size posts
--- are drawn in the order of a hash of seed, language and id. Columns: language, and the columns of posts and votes.
+-- The posts drawn for each language, with their votes. These are the first design.size posts of each language's frame,
+-- in the order of a hash of seed, language and id. Columns: language, and the columns of posts and votes.
 WITH ticketed AS (
     SELECT
         frame.language,

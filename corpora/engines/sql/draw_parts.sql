@@ -1,5 +1,5 @@
--- The rows that are drawn from each part, in shuffled order. The table `sizes` states how many to draw from each part,
--- over all languages. The rows are selected by a hash of seed and id, and shuffled by a second hash.
+-- The rows drawn from each part, in shuffled order. The table `sizes` contains the number of rows to draw from each
+-- part, over all languages. The rows are selected by a hash of seed and id, and shuffled by a second hash.
 -- Columns: id, language, part. Parameters: the seed, twice.
 WITH ticketed AS (
     SELECT

@@ -1,6 +1,6 @@
--- The records that are drawn in each requested language. The records of the first design.size groups are drawn, and
--- left-out records are omitted. Groups are ordered by a hash of seed, language and the group's value. Records in a
--- group are ordered by a hash of seed, language and id. Columns: those of posts.
+-- The records drawn in each requested language: all records of the first design.size groups, except those in left_out.
+-- Groups are ordered by a hash of seed, language and the group's value. Records in a group are ordered by a hash of
+-- seed, language and id. Columns: those of posts.
 WITH ticketed AS (
     SELECT
         grouped.language,

@@ -1,4 +1,4 @@
--- The posts that are drawn, with their votes, in the order of a hash of seed and id. Columns: those of posts and votes.
+-- The drawn posts with their votes, in the order of a hash of seed and id. Columns: those of posts and votes.
 -- Parameters: the seed, the limit, the offset.
 WITH drawn AS (
     SELECT posts.id, md5(? || ':' || posts.id) AS ticket

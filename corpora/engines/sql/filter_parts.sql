@@ -1,5 +1,5 @@
--- Whether the filter kept or dropped each pair. Only pairs in requested languages are included, and left-out pairs are
--- omitted. Columns: id, language, part.
+-- Whether the filter kept or dropped each pair. Only pairs in requested languages are included, except those in
+-- left_out. Columns: id, language, part.
 SELECT
     filtered.id,
     filtered.language,

@@ -1,6 +1,6 @@
--- The number of items for each combination of labels that the voters rank first, with the language of records and the
--- true labels. Long and short texts are counted separately. Columns: one for each voter (und if it casts no vote),
--- is_long, language (null for posts), labels (null if the truth is unknown), items.
+-- The number of items for each combination of the voters' first labels, the record's language and the true labels. Long
+-- and short texts are counted separately. Columns: one for each voter (und if it casts no vote), is_long, language (null
+-- for posts), labels (null if the truth is unknown), items.
 -- Parameter: the minimum number of letters in a long text.
 SELECT
     every_voter,

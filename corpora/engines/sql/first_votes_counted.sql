@@ -1,5 +1,5 @@
--- The number of posts for each combination of languages that the voters rank first. Long and short texts are counted
--- separately. Columns: one for each voter (und if it casts no vote), is_long, posts.
+-- The number of posts for each combination of the voters' first languages. Long and short texts are counted separately.
+-- Columns: one for each voter (und if it casts no vote), is_long, posts.
 -- Parameter: the minimum number of letters in a long text.
 SELECT
     every_voter,

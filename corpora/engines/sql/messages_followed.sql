@@ -1,5 +1,5 @@
--- The links with twice their reach: each message is linked to the message to which its previous target is linked. If
--- the target has no link, because it is the first message of a thread, the link is dropped. Columns: id, above.
+-- The links with their length doubled: each message is linked to its current target's target. A link is dropped if its
+-- target has no link, because it is the first message of a thread. Columns: id, above.
 SELECT
     links.id,
     beyond.above

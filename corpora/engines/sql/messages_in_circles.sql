@@ -1,3 +1,3 @@
--- The messages to which at least one link leads. Columns: id.
+-- The messages that are the target of at least one link. Columns: id.
 SELECT DISTINCT above AS id
 FROM links

@@ -1,7 +1,7 @@
 -- All messages that have a parent, each with its parent, in the order of the files.
 -- Columns: file, id, message_id, thread, author, posted_at, message, reply, declared, reason.
--- declared: the language that the file states
--- reason: why the message and its parent are not a pair (corpora/threads/messages.py), or empty
+-- declared: the language stated in the file
+-- reason: why the message and its parent cannot become a pair (corpora/threads/messages.py), or empty
 SELECT
     replies.file,
     replies.id,

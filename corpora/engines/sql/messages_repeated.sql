@@ -1,5 +1,5 @@
 -- The staged messages whose id occurred before. Columns: file, line, turn, id, same.
--- same: whether the content equals that of the first message with the id
+-- same: whether the content is the same as in the first message with the id
 WITH digested AS (
     SELECT
         file,

@@ -1,5 +1,5 @@
--- The part to which each exported pair belongs. All pairs of a part are placed in the same split. Here, a part consists
--- of the pairs with equal messages. Columns: id, language, part.
+-- The part that each exported pair belongs to. All pairs of a part are placed in the same split. Here, a part consists
+-- of all pairs with the same message. Columns: id, language, part.
 SELECT
     id,
     language,

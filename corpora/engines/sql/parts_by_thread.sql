@@ -1,5 +1,5 @@
--- The part to which each exported pair belongs. All pairs of a part are placed in the same split. Here, a part consists
--- of the threads that are connected by equal messages. Columns: id, language, part.
+-- The part that each exported pair belongs to. All pairs of a part are placed in the same split. Here, a part consists
+-- of all threads that are connected by shared messages. Columns: id, language, part.
 SELECT
     exported.id,
     exported.language,

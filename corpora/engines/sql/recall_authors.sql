@@ -1,6 +1,6 @@
--- The authors who qualify for each requested language. They have at least design.least_posts posts in the history, and
--- the predictor assigns the language to at least the share design.share_over / design.share_under of these posts. The
--- shares are compared as integers, because engines round fractions differently. Columns: language, author.
+-- The authors who qualify for each requested language. An author qualifies with at least design.least_posts posts in the
+-- history, if the predictor assigns the language to at least design.share_over / design.share_under of these posts.
+-- Shares are compared as integers, because engines round fractions differently. Columns: language, author.
 WITH history AS (
     SELECT
         posts.id,

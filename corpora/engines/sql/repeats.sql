@@ -1,6 +1,6 @@
 -- The staged rows whose id occurred before, either in the same file or in an earlier part, in the order of the file.
 -- Rows in earlier parts count as line 0. Texts are compared by their digests. Columns: line, same_text.
--- same_text: whether the text equals that of the first row with the id
+-- same_text: whether the text is the same as in the first row with the id
 WITH known AS (
     SELECT posts.id, 0 AS line, md5(posts.text) AS digest
     FROM posts

@@ -1,5 +1,5 @@
--- The staged records whose id occurred before, as in repeats.sql. Their fields, language and labels are compared.
--- Comparing the joined text would not be enough, because a field may contain newlines. Columns: line, same.
+-- The staged records whose id occurred before, as in repeats.sql. Their fields, language and labels are compared. The
+-- joined text could be the same for different fields, because a field may contain newlines. Columns: line, same.
 WITH known AS (
     SELECT posts.id, 0 AS line, md5(posts.language || to_json(posts.fields) || coalesce(CAST(to_json(posts.declared) AS STRING), '')) AS digest
     FROM posts

@@ -1,4 +1,4 @@
--- The counts for the entry of a scorer. Columns: pairs, lacking, dropped.
+-- Counts for a scorer's entry in the manifest. Columns: pairs, lacking, dropped.
 -- lacking: the number of pairs with a missing score
 -- dropped: the number of pairs that the scorer drops
 SELECT

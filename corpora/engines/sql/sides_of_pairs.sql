@@ -1,4 +1,4 @@
--- The id under which each pair is scored, if pairs are scored as a whole. Columns: pair, id.
+-- The id under which each pair is scored if scorers score whole pairs. Columns: pair, id.
 SELECT
     posts.id AS pair,
     posts.id

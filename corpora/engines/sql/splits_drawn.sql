@@ -1,6 +1,6 @@
--- The split of each part. In each language, parts are ordered by a hash of seed and part. They first fill the test
--- split, then valid and then train. A part that crosses a boundary is placed in the split that contains its middle. A
--- part with several languages is placed with the language that is first in alphabetical order. Columns: part, split.
+-- The split of each part. In each language, parts are ordered by a hash of seed and part, and fill first the test split,
+-- then valid, then train. A part that crosses a boundary is placed in the split that contains its midpoint. A part with
+-- several languages counts towards the alphabetically first one. Columns: part, split.
 WITH parts AS (
     SELECT
         parted.part,

@@ -1,10 +1,10 @@
--- The unread posts to which the predictor assigns a requested language although the detectors agree on a different
--- label. The table `alike` lists the pairs of labels that do not count as different. Columns: language, id.
+-- The unread posts to which the predictor assigns a requested language, although the detectors agree on a different
+-- label. The table `equal_labels` lists the pairs of labels that count as equal. Columns: language, id.
 SELECT
     wanted.language,
     unread.id
 FROM predicted
 INNER JOIN wanted ON predicted.label = wanted.language
 INNER JOIN unread ON predicted.id = unread.id
-LEFT JOIN alike ON predicted.label = alike.said AND unread.label = alike.given
-WHERE alike.said IS NULL
+LEFT JOIN equal_labels ON predicted.label = equal_labels.predicted AND unread.label = equal_labels.agreed
+WHERE equal_labels.predicted IS NULL

@@ -59,5 +59,5 @@ def test_answers_have_it_look_at_what_grew_by_and_by(corpus, make_task, person, 
 def test_a_table_that_has_not_grown_is_left_alone(corpus):
     insert(items(corpus, "a", 2_000))
     Item.objects.filter(key__in=["a1", "a2"]).delete()
-    bulk_rows.gather()
+    bulk_rows.update_statistics()
     assert rows_of("corpora_item") == 2_000

@@ -11,7 +11,7 @@ from django.db import IntegrityError, transaction
 
 from annotate.actions.registry import call_command
 from corpora.core import CorpusError
-from corpora.draws.language_draws import HISTORY, WINDOW, sample_precision, sample_recall, within_reach
+from corpora.draws.language_draws import HISTORY, WINDOW, ids_in_frame, sample_precision, sample_recall
 from corpora.draws.samples import frame_of, record, sample_uniform
 from corpora.models import Corpus, Draw, Item
 from corpora.predictions.predictor_labels import Predictor, find_predictor
@@ -113,10 +113,10 @@ def test_a_recall_draw_is_of_all_later_posts_by_authors_who_wrote_in_the_languag
         labels = {row["label"] for row in ROWS if row["id"] in keys(sample)}
         assert share == 1 or not sample.rows or len(labels) > 1, "only posts labelled with the language were drawn"
         ids = [row["id"] for row in ROWS][::3]
-        reach = within_reach("c", "mine@1", sample.parameters, sample.digest, [sample.language], ids)
+        reach = ids_in_frame("c", "mine@1", sample.parameters, sample.digest, [sample.language], ids)
         assert reach == {sample.language: set(ids) & set(frame)}
     with pytest.raises(CorpusError, match="have changed since the draw was made"):
-        within_reach("c", "mine@1", samples[0].parameters, "another", ["de"], ids)
+        ids_in_frame("c", "mine@1", samples[0].parameters, "another", ["de"], ids)
 
 
 @pytest.mark.parametrize("window", [None, WINDOW])
