@@ -35,7 +35,7 @@ from corpora.core.voters import (  # noqa: E402
     agreed_label,
     agreed_vote,
 )
-from corpora.engines import asking  # noqa: E402
+from corpora.engines import open_store  # noqa: E402
 from corpora.models import Corpus  # noqa: E402
 from tests.annotate.acts import open_task  # noqa: E402
 
@@ -159,7 +159,7 @@ class Frame:
         self.right: Counter[str] = Counter()
         self.size = len(truth)
         policy = {"labels": task.labels, "never_agree": task.never_agree, "least_letters": LEAST_LETTERS}
-        with asking(NAME) as store:
+        with open_store(NAME) as store:
             for batch in store.query("draw_uniform", "", self.size, 0):
                 for row in batch.to_pylist():
                     votes = {name: [[vote["language"], vote["score"]] for vote in row[name]] for name in DEFAULT.voters}

@@ -31,7 +31,7 @@ from corpora.draws.language_draws import (  # noqa: E402
     sample_recall,
 )
 from corpora.models import Corpus  # noqa: E402
-from corpora.predictions.predictor_labels import find_predictor, knows  # noqa: E402
+from corpora.predictions.predictor_labels import can_assign, find_predictor  # noqa: E402
 from corpora.storage.intake import PART_ROWS  # noqa: E402
 from corpora.storage.layout import (  # noqa: E402  # noqa: E402
     Manifest,
@@ -47,7 +47,7 @@ from corpora.storage.schemas import POST_SCHEMA, votes_schema  # noqa: E402
 from tests.running import ROOT  # noqa: E402
 
 MAJORITY = find_predictor("", "majority")
-WANTED = [code for code in LANGUAGES if knows(MAJORITY, code)][:70]
+WANTED = [code for code in LANGUAGES if can_assign(MAJORITY, code)][:70]
 IN_OWN_LANGUAGE, IN_DISPUTE = 0.8, 0.1
 SCORES = (0.8, 0.15, 0.05)
 

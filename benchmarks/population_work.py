@@ -26,7 +26,7 @@ from corpora.core.languages import LANGUAGES, UND  # noqa: E402
 from corpora.core.voters import DEFAULT  # noqa: E402
 from corpora.draws.language_draws import sample_precision, sample_recall  # noqa: E402
 from corpora.draws.samples import Sample, sample_uniform  # noqa: E402
-from corpora.engines import asking  # noqa: E402
+from corpora.engines import open_store  # noqa: E402
 from corpora.models import Corpus  # noqa: E402
 from corpora.predictions.predictor_labels import MAJORITY, find_predictor, predicted_labels  # noqa: E402
 
@@ -66,7 +66,7 @@ class Population:
 
 
 def load(corpus: str, truth: dict[str, str]) -> Population:
-    with asking(corpus) as store:
+    with open_store(corpus) as store:
         posts = store.connection.table("posts").project("id, author, posted_at").to_arrow_table()
     ids = posts["id"].to_pylist()
     labels = [truth[key] for key in ids]

@@ -43,7 +43,7 @@ from benchmarks.world import label_of  # noqa: E402
 from corpora.core.languages import ARTICLE_LABELS, UND, confusable_with  # noqa: E402
 from corpora.models import Corpus  # noqa: E402
 from corpora.predictions.prediction_import import import_predictions  # noqa: E402
-from corpora.predictions.prediction_rows import folding  # noqa: E402
+from corpora.predictions.prediction_rows import coarse_by_label  # noqa: E402
 
 VOTER, OTHER = "fasttext", "other"
 OTHER_RIGHT = 0.96  # accuracy of the predictor that did not vote
@@ -77,7 +77,7 @@ class Truth:
     """The true figures of one predictor on all posts of a stream."""
 
     def __init__(self, subject: Subject, truth: Mapping[str, str]) -> None:
-        fold = folding([subject.mapping])
+        fold = coarse_by_label([subject.mapping])
         codes = subject.labels(tuple(truth))
         labels = {key: label_of(language) for key, language in truth.items()}
         self.pairs = Counter((fold.get(labels[key], labels[key]), fold.get(codes[key], codes[key])) for key in truth)

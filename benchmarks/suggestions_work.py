@@ -13,14 +13,14 @@ django.setup()
 
 from annotate.core.measures.ranked_labels import Judged, measures_at  # noqa: E402
 from corpora.predictions.concept_rankers import LABEL_MATCH, NEAREST  # noqa: E402
-from corpora.predictions.rankings import joined, ranked_for  # noqa: E402
+from corpora.predictions.rankings import fuse_rankings, load_rankings  # noqa: E402
 
 
 def measured(corpus: str, file: Path) -> dict[str, list[float]]:
     acts = [json.loads(line) for line in file.read_text(encoding="utf-8").splitlines()]
     gold = {act["celex_id"]: frozenset(act["eurovoc_concepts"]) for act in acts}
-    ranked = {name: ranked_for(corpus, name, gold) for name in (LABEL_MATCH, NEAREST)}
-    ranked["joined"] = {key: joined(of[key] for of in ranked.values()) for key in gold}
+    ranked = {name: load_rankings(corpus, name, gold) for name in (LABEL_MATCH, NEAREST)}
+    ranked["joined"] = {key: fuse_rankings(of[key] for of in ranked.values()) for key in gold}
     figures = {}
     for name, rankings in ranked.items():
         at = measures_at([Judged(of, rankings[key]) for key, of in gold.items()], 20)

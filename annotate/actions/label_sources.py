@@ -26,7 +26,7 @@ from annotate.reports.tables import are, many
 from corpora.core import NAMED, counted, listed
 from corpora.core.records import RecordError
 from corpora.core.voters import DEFAULT, VOTERS, in_words
-from corpora.predictions.concept_rankers import NEAREST, Suggested, check_suggest, suggest
+from corpora.predictions.concept_rankers import NEAREST, SuggestResult, check_suggest, suggest
 from corpora.predictions.prediction_import import import_predictions, import_ranked
 from corpora.predictions.prediction_rows import FIELDS, read_map
 from corpora.predictions.predictor_labels import check_name
@@ -338,7 +338,7 @@ def _vocabulary_notes(imported: Imported, language: str) -> list[str]:
     return notes
 
 
-# --- Suggested labels
+# --- SuggestResult labels
 
 
 @action(
@@ -394,7 +394,7 @@ def _check_suggest(values: Values) -> None:
     check_suggest(values["corpus"], values["vocabulary"], values["learn_from"], values["apart"])
 
 
-def _notes(suggested: Suggested) -> list[str]:
+def _notes(suggested: SuggestResult) -> list[str]:
     """Return notes on a predictor that could not be created, and on the records' labels outside the vocabulary."""
     notes = []
     if NEAREST not in {predictor.name for predictor in suggested.predictors}:

@@ -25,7 +25,7 @@ from annotate.models import Annotator, Judgment, Suggestion, Task, Unit
 from annotate.reports.numbers import NOT_MEASURED, percent, points
 from annotate.reports.tables import NUMBER, Cell, Column, Table, numbered, table
 from annotate.work.moves import labels_as_seen
-from corpora.predictions.rankings import joined
+from corpora.predictions.rankings import fuse_rankings
 
 SHOWN = 10  # maximum number of suggested labels for a unit
 
@@ -38,7 +38,7 @@ def suggested(unit: Unit) -> list[str]:
     if not unit.task.suggest:
         return []
     lists = Suggestion.objects.filter(unit=unit).order_by("system").values_list("ranked", flat=True)
-    return joined(lists)[:SHOWN]
+    return fuse_rankings(lists)[:SHOWN]
 
 
 def all_suggested(task: Task) -> dict[int, list[str]]:
@@ -49,7 +49,7 @@ def all_suggested(task: Task) -> dict[int, list[str]]:
     rows = Suggestion.objects.filter(unit__task=task).order_by("unit", "system").values_list("unit", "ranked")
     for unit, ranked in rows:
         lists.setdefault(unit, []).append(ranked)
-    return {unit: joined(unit_lists)[:SHOWN] for unit, unit_lists in lists.items()}
+    return {unit: fuse_rankings(unit_lists)[:SHOWN] for unit, unit_lists in lists.items()}
 
 
 def shown_to(annotator: Annotator, unit: Unit) -> list[str]:

@@ -44,7 +44,7 @@ from annotate.reports.tables import many
 from corpora.core import CorpusError
 from corpora.core.languages import published_code
 from corpora.draws.samples import rows_of
-from corpora.engines import asking
+from corpora.engines import open_store
 from corpora.storage.layout import manifest_of as manifest_of_corpus
 from corpora.threads.pair_sets import OF_LANGUAGE
 
@@ -152,7 +152,7 @@ def _texts_of_corpus(manifest: Mapping[str, Any], ids: Sequence[str]) -> dict[st
     name = (manifest.get("corpus") or {}).get("name", "")
     try:
         corpus = manifest_of_corpus(name)
-        with asking(name, manifest=corpus) as store:
+        with open_store(name, manifest=corpus) as store:
             rows = rows_of(store, name, ids, voted=not corpus.fields)
     except CorpusError as error:
         raise EvaluationError(

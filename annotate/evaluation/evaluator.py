@@ -35,7 +35,7 @@ from annotate.kinds.forms import FORMS
 from annotate.kinds.interface_language import label_name
 from annotate.reports.evaluation_report import texts
 from corpora.core.languages import LANGUAGES
-from corpora.predictions.prediction_rows import EVERY_LABEL, FIELDS, folding, is_label
+from corpora.predictions.prediction_rows import EVERY_LABEL, FIELDS, coarse_by_label, is_label
 from corpora.sources.readers import named_columns
 
 POST = "post"
@@ -133,7 +133,7 @@ def _merge_classes(units: Units, systems: Sequence[Predictions]) -> tuple[Units,
 
     The task's list of labels is not used, because a post may be in a language outside this list.
     """
-    fold = folding([system.mapping for system in systems])
+    fold = coarse_by_label([system.mapping for system in systems])
 
     def folded(labels: Iterable[str]) -> list[str]:
         return [fold.get(label, label) for label in labels]

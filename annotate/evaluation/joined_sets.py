@@ -23,7 +23,7 @@ from annotate.reports.tables import are, many
 from corpora.core import CorpusError
 from corpora.core.languages import UND
 from corpora.draws.language_draws import ids_in_frame
-from corpora.predictions.prediction_rows import folding
+from corpora.predictions.prediction_rows import coarse_by_label
 
 EQUAL_RATES = (1.0, 1.0)  # missing at random: the detectors err equally often in unresolved and resolved audits
 # The option that sends a share of each pool of single-annotator labels to adjudicators.
@@ -126,7 +126,7 @@ def join(
     has no label for a post.
     """
     all_rows = [row for _, rows in kept for row in rows]
-    fold = folding(mappings)
+    fold = coarse_by_label(mappings)
     # Published sets don't name the language that annotators were asked about, but labels such as not-sh show it.
     accepted = accepted_classes({code for row in all_rows for code in (row.label, row.asked)}, fold)
     ids = tuple(dict.fromkeys(row.id for row in all_rows))

@@ -28,7 +28,7 @@ from corpora.core import CorpusError
 from corpora.core.languages import UND
 from corpora.predictions.prediction_rows import FIELDS
 from corpora.predictions.predictor_labels import Predictor, find_imported, predicted_labels
-from corpora.predictions.rankings import Run, ranked_for, read_run
+from corpora.predictions.rankings import Run, load_rankings, read_run
 from corpora.sources.compression import check_file, format_of
 from corpora.sources.readers import Columns, header_of, named_columns
 
@@ -330,7 +330,7 @@ def _of_predictor(corpus: str, source: str, documents: Collection[str]) -> Mappi
     """Return a predictor's labels of each document. The predictor either ranks labels or assigns a set of them."""
     predictions = find_imported(corpus, source)
     if predictions.ranked:
-        return ranked_for(corpus, source, documents)
+        return load_rankings(corpus, source, documents)
     sets = predicted_labels(corpus, Predictor(predictions.name, predictions.version), documents)
     return {key: [] if labels == UND else labels.split() for key, labels in sets.items()}
 

@@ -14,7 +14,7 @@ from annotate.evaluation.joined_sets import Joined, KeptRows
 from annotate.evaluation.subjects import Subject, subject_of_corpus
 from annotate.kinds.designs import STREAM
 from corpora.core import CorpusError
-from corpora.predictions.predictor_labels import find_predictor, labels_where, triggers
+from corpora.predictions.predictor_labels import count_differing, find_predictor, triggers
 
 T = TypeVar("T")
 SHOWN = 10  # a warning lists at most this many languages
@@ -133,7 +133,9 @@ def _over_corpus(subject: Subject, joined: Joined, foreign: Mapping[str, list[st
     outside: dict[str, dict[str, int] | None] = {}
     for predictors in foreign.values():
         if len(predictors) == 1 and predictors[0] not in outside:
-            look = lambda name=predictors[0]: labels_where(subject.corpus, ours, find_predictor(subject.corpus, name))  # noqa: E731
+            look = lambda name=predictors[0]: count_differing(
+                subject.corpus, ours, find_predictor(subject.corpus, name)
+            )  # noqa: E731
             outside[predictors[0]] = _read_or_none(look) if predictors[0] else None
     # Labels in the corpus are compared before merging, so the number is unknown for a class of several labels.
     classes = {*joined.fold.values(), *joined.accepted}

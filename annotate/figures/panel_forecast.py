@@ -22,14 +22,14 @@ from annotate.work.routes import Routes
 from corpora.core.languages import finer
 from corpora.core.voters import Panel, agreed_vote
 from corpora.models import Item
-from corpora.predictions.panels import Compared, compared_votes, supported_labels
+from corpora.predictions.panels import ComparedCount, compared_votes, supported_labels
 
 # Earlier audits are samples from other draws. The estimator expects audited items to be part of the items, so all
 # counts of items are multiplied until the audited ones are a negligible part of them.
 LARGER = 1_000
 Stratum = tuple[str, ...]  # the label of posts, or the language and the label of records
 Rule = Callable[
-    [Compared], tuple[str | None, str]
+    [ComparedCount], tuple[str | None, str]
 ]  # returns the label on which voters agree, and the readers' language
 
 
@@ -124,7 +124,7 @@ def forecast_of(
     }
 
 
-def _groups(counts: Iterable[Compared], rule: Rule, *, are_sets: bool) -> Iterator[Group]:
+def _groups(counts: Iterable[ComparedCount], rule: Rule, *, are_sets: bool) -> Iterator[Group]:
     """Yield a group for each count. Sets of labels are sorted, so that they can be compared.
 
     are_sets: whether a vote is a set of labels
@@ -142,14 +142,14 @@ def _rule(corpus: str, panel: Panel, task: Task | None) -> Rule:
     if task is None:
         supported = supported_labels(corpus, panel)
 
-        def by_panel(row: Compared) -> tuple[str | None, str]:
+        def by_panel(row: ComparedCount) -> tuple[str | None, str]:
             label = agreed_vote(row.voted.votes, panel)
             return label if supported is None or label in supported else None, row.language
 
         return by_panel
     routes = Routes.load(task)
 
-    def by_task(row: Compared) -> tuple[str | None, str]:
+    def by_task(row: ComparedCount) -> tuple[str | None, str]:
         item = Item(votes=row.voted.votes, letters=row.voted.letters, language=row.language)
         label = task.kind.routing.agreed(item, task)
         if label:

@@ -45,7 +45,7 @@ from corpora.draws.samples import (
 from corpora.models import Corpus, Item
 from corpora.predictions.panels import supported_labels
 from corpora.predictions.predictor_labels import find_imported, find_predictor, predicted_labels
-from corpora.predictions.rankings import ranked_for
+from corpora.predictions.rankings import load_rankings
 from corpora.storage.layout import manifest_of
 
 Rankings = Mapping[str, Mapping[str, Sequence[str]]]  # labels, best first, by system and document
@@ -586,7 +586,7 @@ def _load_rankings(task: Task, corpus: str, ids: Iterable[str]) -> Rankings:
 def _load_predictions(corpus: str, system: str, keys: Sequence[str], task: Task) -> Mapping[str, Sequence[str]]:
     """Return a predictor's labels for each item, best first; an empty list for a prediction without a label."""
     if task.kind.thesaurus or find_imported(corpus, system).ranked:
-        return ranked_for(corpus, system, keys)
+        return load_rankings(corpus, system, keys)
     labels = predicted_labels(corpus, find_predictor(corpus, system), keys)
     return {key: [label] if label != UND else [] for key, label in labels.items()}
 

@@ -21,9 +21,16 @@ from corpora.core import CorpusError
 from corpora.core.languages import LANGUAGES, finer, unknown_code
 from corpora.core.voters import DEFAULT
 from corpora.draws.samples import Sample, by_language, check_size_and_seed, frame_of, in_memory, sample_of
-from corpora.engines import Store, full_disk_explained, texts
+from corpora.engines import Store, explain_full_disk, texts
 from corpora.models import Corpus
-from corpora.predictions.predictor_labels import Predictor, check_complete, counts, find_predictor, knows, predicting
+from corpora.predictions.predictor_labels import (
+    Predictor,
+    can_assign,
+    check_complete,
+    counts,
+    find_predictor,
+    open_predictions,
+)
 from corpora.storage.layout import check_posts, check_votes, manifest_of
 
 Window = tuple[datetime, datetime]  # start (inclusive) and end (exclusive)
@@ -153,7 +160,7 @@ def _samples(
     # The item of a post includes its votes, so votes are needed even if the draw uses imported predictions.
     check_votes(corpus.name, manifest)
     predictions = check_complete(corpus.name, predictor, manifest)
-    with full_disk_explained("nothing was drawn"), predicting(corpus.name, predictor, manifest) as store:
+    with explain_full_disk("nothing was drawn"), open_predictions(corpus.name, predictor, manifest) as store:
         if unread is not None:
             predicted, agreed = zip(*_equal_labels(predictor, unread.values()), strict=True) if unread else ((), ())
             store.rows("unread", texts(id=unread.keys(), label=unread.values()))
@@ -207,7 +214,10 @@ def ids_in_frame(
     if frame_of(manifest, len(manifest.parts), predictions)["digest"] != digest:
         raise CorpusError(f"Corpus {corpus_name} or its predictions have changed since the draw was made.")
     ids_by_language: dict[str, set[str]] = {language: set() for language in sorted(set(languages))}
-    with full_disk_explained("the authors were not looked up"), predicting(corpus_name, predictor, manifest) as store:
+    with (
+        explain_full_disk("the authors were not looked up"),
+        open_predictions(corpus_name, predictor, manifest) as store,
+    ):
         _set_design(store, design, seed="", size=0)
         _frame(store, design, list(ids_by_language))
         store.rows("asked", texts(id=sorted(set(ids))))
@@ -360,7 +370,7 @@ def _labels_to_draw(languages: Iterable[str] | None, predictor: Predictor, count
     for code in codes:
         if code not in LANGUAGES:
             raise CorpusError(f"{code!r} {unknown_code(code)}")
-        if code in counts or (predictor.voted and knows(predictor, code)):
+        if code in counts or (predictor.voted and can_assign(predictor, code)):
             continue
         options = [label for label, targets in predictor.mapping.items() if code in targets]
         options += [label for label in LANGUAGES[code].labels if label in counts]

@@ -27,11 +27,11 @@ from corpora.draws.samples import (
     sample_of,
     with_votes,
 )
-from corpora.engines import Store, asking, full_disk_explained, texts
+from corpora.engines import Store, explain_full_disk, open_store, texts
 from corpora.models import Corpus
 from corpora.predictions.panels import check_panel
-from corpora.predictions.prediction_rows import folding
-from corpora.predictions.predictor_labels import Predictor, find_predictor, predicting, triggers
+from corpora.predictions.prediction_rows import coarse_by_label
+from corpora.predictions.predictor_labels import Predictor, find_predictor, open_predictions, triggers
 from corpora.storage.layout import check_posts, check_records, check_votes, manifest_of
 from corpora.threads.scorers import filter_digest, filtering
 
@@ -228,7 +228,7 @@ def sample_contrasted(
     folded = _label_table(corpus.name, (system, rival), labels if of_records else None)
     if not of_records:  # The item of a post includes its votes.
         check_votes(corpus.name, manifest)
-    with full_disk_explained("nothing was drawn"), predicting(corpus.name, system, manifest, other=rival) as store:
+    with explain_full_disk("nothing was drawn"), open_predictions(corpus.name, system, manifest, other=rival) as store:
         store.rows("folded", folded)
         if of_records:
             store.select("frame", "posts", {"id": "id", "language": "language"})
@@ -250,7 +250,7 @@ def _label_table(corpus_name: str, systems: Sequence[Predictor], labels: Collect
 
     labels: the task's labels for records, or None for posts
     """
-    folded = folding([predictor.mapping for predictor in systems])
+    folded = coarse_by_label([predictor.mapping for predictor in systems])
     if labels is not None:
         for predictor in systems:
             folded |= _spellings(str(predictor), triggers(corpus_name, predictor), labels)
@@ -326,7 +326,7 @@ def sample_records(
     if panel:
         check_panel(corpus.name, manifest, panel)
     voting = panel or DEFAULT
-    with full_disk_explained("nothing was drawn"), asking(corpus.name, manifest=manifest, panel=voting) as store:
+    with explain_full_disk("nothing was drawn"), open_store(corpus.name, manifest=manifest, panel=voting) as store:
         store.select("grouped", "posts", {"id": "id", "language": "language", "value": together or "id"})
         store.rows("left_out", texts(id=sorted(leave_out)))
         counted = {row.pop("language"): row for row in store.fetch("record_counts")}

@@ -28,7 +28,7 @@ from corpora.core.arrow import pc
 from corpora.core.voters import DEFAULT, Panel
 from corpora.database.bulk_rows import batched, insert, listed, plain, update
 from corpora.database.statements import Json
-from corpora.engines import Store, asking, full_disk_explained, texts
+from corpora.engines import Store, explain_full_disk, open_store, texts
 from corpora.models import Corpus, Draw, Item, votes_of
 from corpora.predictions.panels import check_panel
 from corpora.storage.layout import Manifest, Predictions, check_posts, check_records, manifest_of
@@ -222,7 +222,7 @@ def sample_uniform(
     if extends:
         _check_extension(extends, size=size, seed=seed, digest=frame["digest"])
     previous_size = extends.size if extends else 0
-    with full_disk_explained("nothing was drawn"), asking(corpus.name, parts, manifest, panel=panel) as store:
+    with explain_full_disk("nothing was drawn"), open_store(corpus.name, parts, manifest, panel=panel) as store:
         rows = on_disk(store.query("draw_uniform", seed, size - previous_size, previous_size), panel)
     return Sample(
         corpus=corpus,
@@ -315,7 +315,7 @@ def sample_chosen(
     predictor: predictor whose labels were used, or ""
     """
     manifest = manifest_of(corpus.name)
-    with full_disk_explained("nothing was drawn"), asking(corpus.name, manifest=manifest) as store:
+    with explain_full_disk("nothing was drawn"), open_store(corpus.name, manifest=manifest) as store:
         keys = (key for ids in chosen.values() for key in ids)
         rows = rows_of(store, corpus.name, keys, voted=not manifest.fields)
     return [
@@ -410,7 +410,7 @@ def items_of(corpus: Corpus, ids: Iterable[str]) -> list[Item]:
     keys = list(ids)
     manifest = manifest_of(corpus.name)
     check_records(corpus.name, manifest)
-    with full_disk_explained("no items were created"), asking(corpus.name, manifest=manifest) as store:
+    with explain_full_disk("no items were created"), open_store(corpus.name, manifest=manifest) as store:
         rows = rows_of(store, corpus.name, keys)
     items = {item.key: item for item in get_or_create_items(corpus, rows.values())}
     return [items[key] for key in keys]

@@ -1,9 +1,9 @@
-"""Queries on a corpus. The setting ENGINE selects the engine that runs them.
+"""Queries on a corpus, run by the engine in the setting ENGINE.
 
-DuckDB runs on one machine, in memory up to a limit and on disk beyond it. Spark (spark.py) runs on one machine or on a
-cluster. The queries are in sql/, one per file, in SQL that both engines understand. An operation for which the
-engines have no common SQL is a method of Store, and the Store class in spark.py has the same methods. DuckDB is
-imported only when the first query runs, because the server's pages rarely need it.
+DuckDB runs on a single machine, in memory up to a limit and on disk beyond it. Spark (spark.py) runs on a single
+machine or on a cluster. The queries are in sql/, one per file, in SQL that both engines understand. Operations without
+common SQL are methods of Store, and the Store class in spark.py has the same methods. DuckDB is imported only when the
+first query runs, because the server's pages rarely need it.
 """
 
 import errno
@@ -29,21 +29,21 @@ from corpora.storage.layout import Manifest, corpus_dir, fetched_manifest, manif
 from corpora.storage.schemas import PREDICTIONS_SCHEMA, RANKED_SCHEMA, schema_of, votes_schema
 
 SQL = Path(__file__).parent / "sql"
-# If sorts and joins need more memory than this, DuckDB uses the disk. Its peak can exceed the limit, and the rest of
-# the process needs memory too: 225 MB for a draw from 20 million posts (python -m benchmarks FOLDER draws). With
-# this limit, the process stays below 1 GB.
+# If sorts and joins need more memory than this, DuckDB spills to disk. Its peak can exceed the limit, and the rest of
+# the process needs 225 MB for a draw from 20 million posts (python -m benchmarks FOLDER draws). With this limit, the
+# process stays below 1 GB.
 MEMORY_LIMIT = "600MB"
 _BATCH_ROWS = 10_000
 
 
 def sql_of(name: str, voters: Sequence[str], quote: str = '"') -> str:
-    """Return the text of a query in sql/, with these names replaced:
+    """Return the text of a query in sql/, with two placeholders expanded:
 
-    every_voter: becomes the columns of the voters
-    majority_of_voters: becomes the language that most of the default panel rank first, or und if there is none
+    - every_voter becomes the columns of the voters.
+    - majority_of_voters becomes the language that most of the default panel rank first, or und if there is none.
 
-    voters: the names of the voters
-    quote: the character that the engine puts around names
+    voters: names of the voters
+    quote: the engine's quotation mark for identifiers
     """
     text = (SQL / f"{name}.sql").read_text(encoding="utf-8")
     quoted, default = [f"{quote}{voter}{quote}" for voter in voters], DEFAULT.voters
@@ -54,33 +54,30 @@ def sql_of(name: str, voters: Sequence[str], quote: str = '"') -> str:
 
 
 def texts(**columns: Iterable[str]) -> pa.Table:
-    """Return a table of texts for `Store.rows`, from the values of each column."""
+    """Return an Arrow table of strings for `Store.rows`, from the values of each column."""
     return pa.table({name: pa.array(list(values), pa.string()) for name, values in columns.items()})
 
 
 def check_files(files: Iterable[Path]) -> None:
-    """Check that files of the corpus exist.
-
-    Raise CorpusError if a file is missing.
-    """
+    """Raise CorpusError if one of a corpus's files is missing."""
     if missing := next((file for file in files if not file.exists()), None):
         raise CorpusError(f"The corpus file {missing} is missing. Restore it from a backup.")
 
 
 @dataclass
 class Store:
-    """A DuckDB connection to a corpus. The views `posts` and `votes` contain the corpus's data.
+    """A DuckDB connection to a corpus, whose data is in the views `posts` and `votes`.
 
-    panel: the voters whose votes are in the view `votes`
+    panel: voters whose votes are in the view `votes`
     """
 
     connection: Any
     panel: Panel = DEFAULT
 
     def view(self, name: str, files: list[Path], schema: pa.Schema, fields: tuple[str, ...] = ()) -> None:
-        """Define a view over Parquet files. If there are no files, the view is empty but has all columns of the schema.
+        """Define a view over Parquet files. Without files, the view is empty but has all columns of the schema.
 
-        fields: columns to copy to a struct column named `fields`, so that queries do not depend on their names
+        fields: columns to copy to a struct column named `fields`, so that queries don't depend on their names
 
         Raise CorpusError if a file is missing.
         """
@@ -91,7 +88,7 @@ class Store:
             relation = self.connection.from_arrow(schema.empty_table())
         if fields:
             packed = ", ".join(f'"{field}" := "{field}"' for field in fields)
-            # If the records have no declared labels, add an empty column, because queries on records select it.
+            # Queries on records select the declared labels, so add an empty column if there are none.
             declared_column = "" if DECLARED in schema.names else f", NULL::VARCHAR[] AS {DECLARED}"
             relation = relation.project(f"*, struct_pack({packed}) AS fields{declared_column}")
         if files:
@@ -104,9 +101,9 @@ class Store:
         self.connection.from_arrow(table).create(name)
 
     def select(self, name: str, source: str, columns: Mapping[str, str]) -> None:
-        """Define a view of some columns of a table or of another view.
+        """Define a view with some columns of a table or another view.
 
-        columns: a mapping from the new column names to the column names in the source
+        columns: names of the columns in the source, by their new names
         """
         projection = ", ".join(f'"{column}" AS "{new}"' for new, column in columns.items())
         self.connection.table(source).project(projection).create_view(name)
@@ -114,8 +111,8 @@ class Store:
     def join_votes(self, voted: str, imported: Mapping[str, str]) -> None:
         """Define the view `votes` of the store's panel.
 
-        voted: a view with the votes of the registered voters, or "" for records, on which none of them votes
-        imported: for each imported voter, a view of its predictions, which may be ranked
+        voted: view with the registered voters' votes, or "" for records, which they don't vote on
+        imported: for each imported voter, a view with its predictions, which can be ranked
 
         Like first_votes, this is not a query in sql/, because DuckDB and Spark have no common SQL for lists.
         """
@@ -137,11 +134,10 @@ class Store:
     def first_votes(self, voters: Iterable[str] = ()) -> None:
         """Define the view `first_votes`.
 
-        It has the columns id and letters, and two columns for each voter, such as cld2 and cld2_score. They hold the
-        label that the voter ranks first, which is und if there is none, and its score. This is not a query in sql/,
-        because DuckDB and Spark have no common SQL for the first element of a list.
+        It has the columns id and letters, and two columns for each voter, such as cld2 and cld2_score, with the voter's
+        first label (und if there is none) and its score.
 
-        voters: the names of the voters, by default those of the store's panel
+        voters: names of the voters, by default those of the store's panel
         """
         firsts = ", ".join(
             f"""coalesce("{name}"[1].language, '{UND}') AS "{name}", "{name}"[1].score AS "{name}_score\""""
@@ -157,11 +153,11 @@ class Store:
         """Create a table from the result of a query in sql/."""
         self.connection.sql(self._sql(query)).create(name)
 
-    def keep_anew(self, name: str, query: str) -> None:
-        """Replace a table that `keep` created with the result of a query. The query may read the old table."""
-        self.keep(f"{name}_anew", query)
+    def replace(self, name: str, query: str) -> None:
+        """Replace a table created by `keep` with the result of a query. The query can read the old table."""
+        self.keep(f"{name}_new", query)
         self.connection.execute(f"DROP TABLE {name}")
-        self.connection.execute(f"ALTER TABLE {name}_anew RENAME TO {name}")
+        self.connection.execute(f"ALTER TABLE {name}_new RENAME TO {name}")
 
     def size(self, name: str) -> int:
         """Return the number of rows in a view or table."""
@@ -170,7 +166,7 @@ class Store:
     def query(self, name: str, *parameters: object) -> pa.RecordBatchReader:
         """Run sql/<name>.sql and return its rows in batches.
 
-        parameters: the values for the query's `?` placeholders, in order
+        parameters: values for the query's `?` placeholders, in order
         """
         return self.connection.sql(self._sql(name), params=list(parameters) or None).to_arrow_reader(_BATCH_ROWS)
 
@@ -184,8 +180,8 @@ class Store:
 
 
 @contextmanager
-def _opened() -> Iterator[Store]:
-    """Open a DuckDB store that has no views yet."""
+def _open_duckdb() -> Iterator[Store]:
+    """Open a DuckDB store without views."""
     import duckdb
 
     spill = Path(settings.DATA_DIR) / "tmp"
@@ -193,7 +189,7 @@ def _opened() -> Iterator[Store]:
     config: dict[str, Any] = {
         "memory_limit": MEMORY_LIMIT,
         "temp_directory": str(spill),
-        "autoinstall_known_extensions": False,  # DuckDB must not download anything.
+        "autoinstall_known_extensions": False,  # no downloads
     }
     with duckdb.connect(config=config) as connection:
         yield Store(connection)
@@ -210,8 +206,8 @@ def _spark() -> ModuleType:
 
 
 @contextmanager
-def full_disk_explained(consequence: str) -> Iterator[None]:
-    """Replace an error about a full disk, raised by the system or the engine, with a CorpusError.
+def explain_full_disk(consequence: str) -> Iterator[None]:
+    """Convert errors about a full disk, from the operating system or the engine, to CorpusError.
 
     consequence: the consequence to report, such as "nothing was drawn"
     """
@@ -231,7 +227,7 @@ def full_disk_explained(consequence: str) -> Iterator[None]:
 
 
 @contextmanager
-def asking(
+def open_store(
     name: str,
     parts: int | None = None,
     manifest: Manifest | None = None,
@@ -240,14 +236,14 @@ def asking(
 ) -> Iterator[Store]:
     """Open a store with the views `posts` and `votes` of a corpus.
 
-    parts: include only this many parts, starting with the first; None for all
-    manifest: the corpus's manifest; if it is None, the current manifest is read
-    engine: the engine to use instead of the one in the setting ENGINE
-    panel: the voters whose votes are in the view `votes`; predictions/panels.py checks that they have voted
+    parts: number of parts to include, starting with the first; None for all
+    manifest: the corpus's manifest; None to load it
+    engine: engine that overrides the setting ENGINE
+    panel: voters whose votes are in the view `votes`; callers check with predictions/panels.py that they have voted
     """
-    opened = _opened if (engine or settings.ENGINE) == "duckdb" else _spark().opened
+    open_engine = _open_duckdb if (engine or settings.ENGINE) == "duckdb" else _spark().open_spark
     manifest, directory = manifest or fetched_manifest(name), corpus_dir(name)
-    with opened() as store:
+    with open_engine() as store:
         posts = [directory / "parts" / part.name for part in manifest.parts] if manifest else []
         votes = [directory / "votes" / part.name for part in manifest.votes] if manifest else []
         fields = manifest.fields if manifest else ()
@@ -265,15 +261,15 @@ def asking(
         yield store
 
 
-def spread() -> Callable[..., Generator[pa.Table, None, None]] | None:
-    """Return Spark's function for processing files on a cluster (spark.mapped), or None if the engine is DuckDB."""
-    return None if settings.ENGINE == "duckdb" else _spark().mapped
+def cluster_map() -> Callable[..., Generator[pa.Table, None, None]] | None:
+    """Return the function that processes files on a Spark cluster (spark.map_files), or None on DuckDB."""
+    return None if settings.ENGINE == "duckdb" else _spark().map_files
 
 
 def votes_in(texts: pa.Array, voters: Collection[str]) -> pa.Array:
     """Convert items' votes from JSON to lists of (detector, rank, language, score) structs, in the voters' order.
 
-    DuckDB converts them, whichever engine is set, because it does not create a Python object for each vote.
+    The conversion always uses DuckDB, which doesn't create a Python object for each vote.
     """
     form = json.dumps({detector: [["VARCHAR"]] for detector in voters} or "JSON")  # DuckDB rejects an empty object
     lists = ", ".join(
@@ -287,7 +283,7 @@ def votes_in(texts: pa.Array, voters: Collection[str]) -> pa.Array:
 
 @cache
 def _conversion_connection() -> Any:
-    """Return a DuckDB connection. It is cached, because opening one takes longer than converting a batch of votes."""
+    """Return a DuckDB connection. Cached, because opening it takes longer than converting a batch of votes."""
     import duckdb
 
     return duckdb.connect(config={"autoinstall_known_extensions": False})
@@ -296,7 +292,7 @@ def _conversion_connection() -> Any:
 def posts_by_author(corpus_name: str, author: str, limit: int) -> list[dict[str, Any]]:
     """Return up to `limit` posts of an author, latest first. Each has an id, text, posted_at (UTC or None) and url.
 
-    DuckDB runs the query, whichever engine is set, because a page waits for the result.
+    The query always runs on DuckDB, because a page needs the result immediately.
 
     author: the author's hash
 
@@ -307,7 +303,7 @@ def posts_by_author(corpus_name: str, author: str, limit: int) -> list[dict[str,
     from duckdb import Error
 
     try:
-        with asking(corpus_name, None, manifest_of(corpus_name), "duckdb") as store:
+        with open_store(corpus_name, None, manifest_of(corpus_name), "duckdb") as store:
             return store.fetch("posts_by_author", author, limit)
     except (CorpusError, OSError, ValueError, Error, pa.ArrowException) as error:
         reason = str(error).split("\n")[0].rstrip(".")

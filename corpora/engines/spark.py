@@ -1,8 +1,8 @@
 """The Spark engine. It runs on all cores of this machine, or on a cluster that mounts the data folder at the same path.
 
-Only this module imports pyspark, and the module is imported only if the engine is Spark. The queries are in sql/, and
-Store has the same methods as the DuckDB store. Results are collected into this process as Arrow tables. The process
-has one Spark application, in which each store has its own session and views.
+Only this module imports pyspark, and it is imported only if the engine is Spark. The queries are in sql/, and Store has
+the same methods as the DuckDB store. Results are collected into this process as Arrow tables. Each process has a single
+Spark application, in which each store has its own session and views.
 """
 
 import os
@@ -32,8 +32,8 @@ from corpora.engines import check_files, sql_of
 _BATCH_ROWS = 10_000
 # Settings that the queries in sql/ require. They override those of the Spark installation.
 _FIXED = {"spark.sql.session.timeZone": "UTC", "spark.sql.ansi.enabled": "true"}
-# Defaults for a command that runs only briefly. They are not set if the command is run with spark-submit.
-_USUAL = {
+# Defaults for a short-lived command. They don't apply if the command is run with spark-submit.
+_DEFAULTS = {
     "spark.app.name": "assay",
     "spark.log.level": "ERROR",
     "spark.ui.enabled": "false",
@@ -49,14 +49,14 @@ class Store:
         self.persisted: list[DataFrame] = []
 
     def view(self, name: str, files: list[Path], schema: pa.Schema, fields: tuple[str, ...] = ()) -> None:
-        """Define a view over Parquet files. If there are no files, the view is empty but has all columns of the schema.
+        """Define a view over Parquet files. Without files, the view is empty but has all columns of the schema.
 
-        fields: columns to copy to a struct column named `fields`, so that queries do not depend on their names
+        fields: columns to copy to a struct column named `fields`, so that queries don't depend on their names
 
         Raise CorpusError if a file is missing.
         """
         check_files(files)
-        assert not any(file.name.startswith((".", "_")) for file in files), "Spark reads no rows of hidden files"
+        assert not any(file.name.startswith((".", "_")) for file in files), "Spark ignores hidden files"
         reader = self.session.read.schema(from_arrow_schema(schema))
         frame = reader.parquet(*map(str, files)) if files else self._frame(schema.empty_table())
         if fields:
@@ -70,9 +70,9 @@ class Store:
         self._frame(table).createOrReplaceTempView(name)
 
     def select(self, name: str, source: str, columns: Mapping[str, str]) -> None:
-        """Define a view of some columns of a table or of another view.
+        """Define a view with some columns of a table or another view.
 
-        columns: a mapping from the new column names to the column names in the source
+        columns: names of the columns in the source, by their new names
         """
         selection = [_column(column).alias(new) for new, column in columns.items()]
         self.session.table(source).select(*selection).createOrReplaceTempView(name)
@@ -80,8 +80,8 @@ class Store:
     def join_votes(self, voted: str, imported: Mapping[str, str]) -> None:
         """Define the view `votes` of the store's panel.
 
-        voted: a view with the votes of the registered voters, or "" for records, on which none of them votes
-        imported: for each imported voter, a view of its predictions, which may be ranked
+        voted: view with the registered voters' votes, or "" for records, which they don't vote on
+        imported: for each imported voter, a view with its predictions, which can be ranked
         """
         frame = self.session.table(voted or "posts")
         letters = F.col("letters") if voted else F.lit(0).alias("letters")
@@ -97,10 +97,10 @@ class Store:
     def first_votes(self, voters: Iterable[str] = ()) -> None:
         """Define the view `first_votes`.
 
-        It has the columns id and letters, and two columns for each voter, such as cld2 and cld2_score. They hold the
-        label that the voter ranks first, which is und if there is none, and its score.
+        It has the columns id and letters, and two columns for each voter, such as cld2 and cld2_score, with the voter's
+        first label (und if there is none) and its score.
 
-        voters: the names of the voters, by default those of the store's panel
+        voters: names of the voters, by default those of the store's panel
         """
         columns: list[Column] = [F.col("id"), F.col("letters")]
         for voter in voters or self.panel.voters:
@@ -114,15 +114,16 @@ class Store:
         self._result(query).createOrReplaceTempView(name)
 
     def keep(self, name: str, query: str) -> None:
-        """Define a view of the result of a query in sql/.
+        """Define a view of a query's result.
 
-        Spark computes the result when the view is first used. This is safe because the files do not change.
+        Spark computes the result when the view is first used, and then caches it. This is safe because the files don't
+        change.
         """
         self.persisted.append(self._result(query).persist())
         self.persisted[-1].createOrReplaceTempView(name)
 
-    # The query may read the view that it replaces, because a new view keeps the old one's plan.
-    keep_anew = keep
+    # The query can read the view that it replaces, because the new view's plan includes the plan of the old one.
+    replace = keep
 
     def size(self, name: str) -> int:
         """Return the number of rows in a view."""
@@ -131,7 +132,7 @@ class Store:
     def query(self, name: str, *parameters: object) -> pa.RecordBatchReader:
         """Run sql/<name>.sql and return its rows in batches.
 
-        parameters: the values for the query's `?` placeholders, in order
+        parameters: values for the query's `?` placeholders, in order
         """
         return self._result(name, *parameters).toArrow().to_reader(_BATCH_ROWS)
 
@@ -148,7 +149,7 @@ class Store:
 
 
 def _rankings(*, is_ranked: bool) -> Column:
-    """Return a column with the votes of imported predictions, in the form of detectors' votes.
+    """Return a column expression that converts imported predictions to the form of detectors' votes.
 
     is_ranked: whether the predictions are ranked
     """
@@ -163,8 +164,8 @@ def _column(name: str) -> Column:
 
 
 @contextmanager
-def opened() -> Iterator[Store]:
-    """Open a store that has no views yet.
+def open_spark() -> Iterator[Store]:
+    """Open a store without views.
 
     Raise CorpusError if Spark cannot be started or a query fails.
     """
@@ -176,9 +177,9 @@ def opened() -> Iterator[Store]:
             for frame in store.persisted:
                 frame.unpersist()
     except (PySparkException, Py4JError) as error:
-        if "No space left" in str(error):  # The caller explains this error (full_disk_explained).
+        if "No space left" in str(error):  # The caller converts this error (explain_full_disk).
             raise
-        # The first line of a JVM error names only the Python call, so it is not shown.
+        # Omit the first line of a JVM error, which only names the Python call.
         lines = [line.strip(" :") for line in str(error).splitlines() if "error occurred while calling" not in line]
         reason = next(filter(None, lines), type(error).__name__).rstrip(".")
         raise CorpusError(
@@ -187,7 +188,7 @@ def opened() -> Iterator[Store]:
 
 
 def _session() -> SparkSession:
-    """Return a new session without views. Start this process's Spark application if it is not running yet."""
+    """Create a session without views. Start the process's Spark application if it isn't running yet."""
     submitted = "PYSPARK_GATEWAY_PORT" in os.environ
     if not (submitted or _java()):
         raise CorpusError(
@@ -198,7 +199,7 @@ def _session() -> SparkSession:
     os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     builder = SparkSession.builder.config("spark.executorEnv.PYTHONPATH", os.pathsep.join(filter(None, sys.path)))
     if not submitted:
-        for name, value in _USUAL.items():
+        for name, value in _DEFAULTS.items():
             builder = builder.config(name, value)
     if settings.SPARK_MASTER:
         builder = builder.master(settings.SPARK_MASTER)
@@ -213,7 +214,7 @@ def _java() -> str | None:
     return shutil.which("java", path=os.path.join(home, "bin") if home else None)
 
 
-def mapped(
+def map_files(
     files: Sequence[Path],
     columns: Sequence[str],
     function: Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]],
@@ -222,21 +223,21 @@ def mapped(
 ) -> Generator[pa.Table, None, None]:
     """Apply a function to the rows of Parquet files on the executors, and yield one result per file, in order.
 
-    Each file is a separate task, and each core of the executors processes one file at a time.
+    Each file is a separate task, and each executor core processes one file at a time.
 
-    columns: the columns to read
-    function: a function that takes batches with these columns and returns batches of `schema`
-    schema: the columns of the results
-    batch_rows: the maximum number of rows per batch
+    columns: columns to read
+    function: function that takes batches with these columns and yields batches of `schema`
+    schema: schema of the results
+    batch_rows: maximum number of rows per batch
     """
     check_files(files)
-    with opened() as store:
+    with open_spark() as store:
         session, spark_schema = store.session, from_arrow_schema(schema)
         session.conf.set("spark.sql.execution.arrow.maxRecordsPerBatch", str(batch_rows))
         limit = session.sparkContext.defaultParallelism
 
         def work(file: Path) -> pa.Table:
-            # Without coalesce(1), Spark could split the file into several tasks, and the rows could change their order.
+            # Without coalesce(1), Spark could split the file into several tasks and change the order of rows.
             frame = session.read.parquet(str(file)).select(*columns).coalesce(1)
             return frame.mapInArrow(function, spark_schema).toArrow().cast(schema)
 

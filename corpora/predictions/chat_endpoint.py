@@ -1,7 +1,7 @@
 """Requests to an OpenAI-compatible endpoint (chat completions).
 
-A text reaches only the host that the user named, because the client follows no redirects and uses no proxy. The key is
-read from ASSAY_ENDPOINT_KEY. It is part of no object here, and it is removed from everything that an endpoint returns.
+Texts are sent only to the host that the user specified, because the client doesn't follow redirects or use a proxy. The
+API key is read from ASSAY_ENDPOINT_KEY. It isn't stored in any object here, and is redacted from responses.
 """
 
 import json
@@ -21,22 +21,22 @@ from django.conf import settings
 from corpora.core import CorpusError
 
 OLLAMA = "http://127.0.0.1:11434/v1"
-LONGEST_REPLY = 1 << 20  # bytes; a longer reply is invalid
-LONGEST_QUOTE = 200  # the number of characters of an endpoint's error message that are shown
+LONGEST_REPLY = 1 << 20  # maximum size of a reply (bytes)
+LONGEST_QUOTE = 200  # maximum length of an endpoint's error message in ours (characters)
 KEY_VARIABLE = "ASSAY_ENDPOINT_KEY"
 
-Token = tuple[str, float]  # the text of a token and its log-probability
+Token = tuple[str, float]  # a token's text and log-probability
 
 
 @dataclass(frozen=True)
 class Reply:
-    """A reply that ends a request, whether or not it contains an answer.
+    """The reply to a successful request, which may lack a usable answer.
 
     text: the model's answer
-    fault: why there is no answer, "" if there is one
+    fault: reason if there is no answer, otherwise ""
     tokens: the answer's tokens with their log-probabilities; empty if the endpoint returns none
-    used: the number of tokens that the request cost, None if the endpoint does not report it
-    model: the model's name as the endpoint reports it
+    used: number of tokens that the request cost, None if the endpoint does not report it
+    model: name of the model as reported by the endpoint
     """
 
     text: str = ""
@@ -49,9 +49,9 @@ class Reply:
 class NoReply(Exception):
     """Raised if a request failed.
 
-    is_free: whether the endpoint certainly did not process the request
+    is_free: whether the request certainly wasn't processed, and so cost nothing
     is_final: whether the same request would fail again
-    retry_after: how long the endpoint asks to wait (seconds), 0 if it does not
+    retry_after: waiting time requested by the endpoint (seconds), 0 if none
     """
 
     def __init__(self, why: str, *, is_free: bool = False, is_final: bool = False, retry_after: float = 0) -> None:
@@ -65,9 +65,9 @@ class NoLogProbabilities(Exception):
 
 @dataclass(frozen=True)
 class Endpoint:
-    """The address of an endpoint.
+    """An endpoint's address.
 
-    timeout: the maximum waiting time for a reply (seconds)
+    timeout: maximum waiting time for a reply (seconds)
     """
 
     address: SplitResult
@@ -79,7 +79,7 @@ class Endpoint:
 
     @property
     def is_local(self) -> bool:
-        """Return whether the endpoint is on this machine."""
+        """Whether the endpoint is on this machine."""
         try:
             return ip_address(self.hostname).is_loopback
         except ValueError:
@@ -120,12 +120,12 @@ class Endpoint:
             connection.close()
 
     def _refusal(self, status: int, headers: Mapping[str, str], text: str, with_tokens: bool) -> Exception:
-        """Return the error for a reply that reports one."""
-        why = f"status {status}: {_message(text)}".rstrip(": ")
+        """Return the exception to raise for an error response."""
+        why = f"status {status}: {_error_message(text)}".rstrip(": ")
         if status in (408, 409, 425, 429) or status >= 500:
-            return NoReply(why, is_free=status == 429, retry_after=_seconds(headers))
+            return NoReply(why, is_free=status == 429, retry_after=_retry_after(headers))
         if status in (401, 403):
-            # The message is not shown, because it may repeat a part of the key.
+            # Omit the endpoint's message, because it may quote a part of the key.
             return CorpusError(f"The endpoint refused the key (status {status}). Set {KEY_VARIABLE} to a valid key.")
         if status < 400 or status in (404, 405):
             return CorpusError(
@@ -140,7 +140,7 @@ class Endpoint:
 def endpoint_at(url: str, timeout: float) -> Endpoint:
     """Return the endpoint at a base URL such as http://127.0.0.1:11434/v1.
 
-    Raise CorpusError if the URL is not valid or contains a key.
+    Raise CorpusError if the URL is not valid or contains credentials, or if the key is not valid.
     """
     try:
         address = urlsplit(url.strip())
@@ -164,7 +164,7 @@ def _is_plain(text: str) -> bool:
 
 
 def without_key(text: str) -> str:
-    """Return the text with the key replaced, because an endpoint may repeat the key."""
+    """Redact the key from a text returned by an endpoint."""
     return text.replace(settings.ENDPOINT_KEY, "[key]") if settings.ENDPOINT_KEY else text
 
 
@@ -175,19 +175,19 @@ def _reply(text: str, *, too_long: bool) -> Reply:
         reply = json.loads(text)
     except (ValueError, RecursionError):
         return Reply(fault="The reply is not JSON.")
-    used, model = _number(reply, "usage", "total_tokens"), _at(reply, "model")
+    used, model = _number(reply, "usage", "total_tokens"), _get(reply, "model")
     common: dict[str, Any] = {"used": used, "model": model[:200] if isinstance(model, str) else ""}
-    choice = _at(reply, "choices", 0)
+    choice = _get(reply, "choices", 0)
     if not isinstance(choice, dict):
         return Reply(fault="The reply has no choices.", **common)
-    answer = _at(choice, "message", "content")
+    answer = _get(choice, "message", "content")
     if not isinstance(answer, str) or not answer.strip():
         return Reply(fault="The answer is empty.", **common)
-    return Reply(answer, tokens=_tokens(_at(choice, "logprobs", "content")), **common)
+    return Reply(answer, tokens=_tokens(_get(choice, "logprobs", "content")), **common)
 
 
-def _at(value: Any, *path: str | int) -> Any:
-    """Return a value inside nested JSON, or None if it is missing."""
+def _get(value: Any, *path: str | int) -> Any:
+    """Return the value at a path in nested JSON, or None if it is missing."""
     for step in path:
         try:
             value = value[step]
@@ -197,31 +197,31 @@ def _at(value: Any, *path: str | int) -> Any:
 
 
 def _number(value: Any, *path: str) -> int | None:
-    number = _at(value, *path)
+    number = _get(value, *path)
     return number if isinstance(number, int) and number >= 0 else None
 
 
 def _tokens(content: Any) -> tuple[Token, ...]:
-    """Return tokens with their log-probabilities; empty if one of them is not valid."""
+    """Return the tokens with their log-probabilities, or an empty tuple if one of them is not valid."""
     tokens: list[Token] = []
     for entry in content if isinstance(content, list) else []:
-        token, value = _at(entry, "token"), _at(entry, "logprob")
+        token, value = _get(entry, "token"), _get(entry, "logprob")
         if not isinstance(token, str) or not isinstance(value, int | float) or not -1e6 < value <= 0:
             return ()
         tokens.append((token, float(value)))
     return tuple(tokens)
 
 
-def _message(text: str) -> str:
+def _error_message(text: str) -> str:
     try:
-        message = _at(json.loads(text), "error", "message")
+        message = _get(json.loads(text), "error", "message")
     except (ValueError, RecursionError):
         message = None
     return " ".join((message if isinstance(message, str) else text).split())[:LONGEST_QUOTE]
 
 
-def _seconds(headers: Mapping[str, str]) -> float:
-    """Return the waiting time in the header Retry-After, which holds seconds or a date; 0 if there is none."""
+def _retry_after(headers: Mapping[str, str]) -> float:
+    """Parse the header Retry-After, which contains seconds or a date. Return seconds, or 0 if it is missing."""
     value = next((value for name, value in headers.items() if name.lower() == "retry-after"), "")
     try:
         return max(0.0, float(value))

@@ -1,11 +1,10 @@
 """Two predictors that rank a vocabulary's concepts for each record of a corpus.
 
-`label-match` ranks the concepts whose labels occur in the record's text. `nearest` ranks the labels of the records with
-the most similar texts. `label-match` searches for the labels that readers of the record's language or of English
-understand.
+`label-match` ranks the concepts whose labels occur in the record's text. It searches for labels in the record's
+language and in English. `nearest` ranks the labels of the records with the most similar texts.
 
-A predictor's version is a digest of everything on which its rankings depend. Therefore, running the command again
-changes nothing, and running it with different options creates a new version.
+A predictor's version is a digest of everything that its rankings depend on. Running the command again therefore has no
+effect, and running it with different options creates a new version.
 """
 
 import json
@@ -21,9 +20,9 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from corpora.core import CorpusError
-from corpora.engines import full_disk_explained
+from corpora.engines import explain_full_disk
 from corpora.models import Label, Vocabulary
-from corpora.predictions.rankings import Scores, ranked, with_rankings
+from corpora.predictions.rankings import Scores, add_rankings, rank_labels
 from corpora.sources.compression import Progress
 from corpora.storage.inventory import declared_records
 from corpora.storage.layout import Predictions, changing, check_fields, manifest_of, write_manifest
@@ -32,8 +31,8 @@ from corpora.vocabulary.thesaurus import words_of
 
 # --- The two ranking methods.
 #
-# Label match (`label_match`): The score of a label is (1 + ln n) · ln((D + 1) / d), where n is the number of times that
-# it occurs in the document, D is the number of documents, and d is the number of documents in which it occurs. A
+# Label match (`label_match`): The score of a label is (1 + ln n) · ln((D + 1) / d), where n is the label's number of
+# occurrences in the document, D is the number of documents, and d is the number of documents that contain the label. A
 # concept's score is the highest score of its labels. Labels are compared word by word. Where a longer label contains a
 # shorter one, as "fishing licence" contains "licence", only the longer one counts.
 #
@@ -41,26 +40,26 @@ from corpora.vocabulary.thesaurus import words_of
 # the similarity of two documents is the cosine of their vectors. The NEIGHBOURS most similar documents are selected. A
 # label's score is the sum of the squared similarities of the selected documents that have the label.
 #
-# In both methods, a word in the title counts TITLE times. The constants were chosen with the train and dev documents of
+# In both methods, a word in the title counts TITLE times. The constants were tuned on the train and dev documents of
 # EURLEX57K in benchmarks/suggestions.py. The test documents were not used.
 
 
 TITLE = 4  # weight of a word in the title
 NEIGHBOURS = 20  # number of similar documents whose labels count
-PLACES = 6  # Scores are rounded to this many decimal places, so that ties do not depend on a machine's rounding errors.
-_CELLS = 1 << 22  # Up to this many similarities are held in memory at a time, which takes 32 MiB.
+PLACES = 6  # decimal places of scores; they are rounded so that ties don't depend on a machine's rounding errors
+_CELLS = 1 << 22  # maximum number of similarities in memory at a time, which take 32 MiB
 
 
 def terms_of(text: str) -> list[str]:
-    """Return the words of a text in a form for comparison. The final s of English and French plurals is removed."""
+    """Return the normalized words of a text. The final s of English and French plurals is removed."""
     return [word[:-1] if len(word) > 3 and word[-1] == "s" and word[-2] != "s" else word for word in words_of(text)]
 
 
 class Phrases:
-    """The labels of concepts, as phrases that can be searched for in texts."""
+    """An index of concepts' labels that finds their occurrences in texts."""
 
     def __init__(self, labels: Iterable[tuple[str, str]]) -> None:
-        """Index the labels. Labels that consist of the same terms become one phrase.
+        """Index the labels. Labels with the same terms become a single phrase.
 
         labels: (concept, label) pairs
         """
@@ -78,14 +77,14 @@ class Phrases:
         self._lengths = {term: sorted(term_lengths, reverse=True) for term, term_lengths in lengths.items()}
 
     def occurrences(self, terms: Sequence[str]) -> Iterator[int]:
-        """Yield the number of a phrase each time it occurs in a text. Phrases inside a longer phrase are not counted.
+        """Yield the phrase number of each occurrence in a text. Phrases inside a longer phrase are skipped.
 
-        terms: the terms of the text
+        terms: terms of the text
         """
         end = 0
         for start, term in enumerate(terms):
             for length in self._lengths.get(term, ()):
-                if start + length <= end:  # This phrase is inside a longer one, and so are all shorter ones.
+                if start + length <= end:  # this phrase and all shorter ones are inside the previous phrase
                     break
                 number = self._numbers.get(tuple(terms[start : start + length]))
                 if number is not None:
@@ -95,7 +94,7 @@ class Phrases:
 
 
 class Counts:
-    """The number of times that features, such as terms, occur in documents. Documents are added one at a time."""
+    """Counts of features, such as terms, in documents. Documents are added one at a time."""
 
     def __init__(self) -> None:
         self._columns: dict[Any, int] = {}
@@ -107,8 +106,8 @@ class Counts:
     def add(self, title: Iterable[Any], rest: Iterable[Any]) -> None:
         """Add a document.
 
-        title: the features in its title
-        rest: the features in the rest of the document
+        title: features in its title
+        rest: features in the rest of the document
         """
         counts = Counter(rest)
         for feature in title:
@@ -116,8 +115,8 @@ class Counts:
         columns = [self._columns.setdefault(feature, len(self._columns)) for feature in counts]
         self._rows.append((np.array(columns, np.int32), np.array(list(counts.values()), np.int32)))
 
-    def things(self) -> list[Any]:
-        """Return the feature that each column of the matrix counts."""
+    def features(self) -> list[Any]:
+        """Return the feature of each column of the matrix."""
         return list(self._columns)
 
     def matrix(self) -> csr_array:
@@ -129,21 +128,19 @@ class Counts:
         return csr_array((1 + np.log(counts), columns, ends), shape=(len(self._rows), len(self._columns)))
 
 
-def _documents(matrix: csr_array) -> np.ndarray:
-    """Return the number of documents in which each feature occurs (features,)."""
+def _document_frequencies(matrix: csr_array) -> np.ndarray:
+    """Return the number of documents that contain each feature (features,)."""
     return np.bincount(matrix.indices, minlength=matrix.shape[1])
 
 
 def label_match(counts: Counts, phrases: Phrases) -> Iterator[dict[str, float]]:
-    """Yield a mapping from concepts to scores for each document.
+    """Yield the scores of concepts for each document. Concepts without a label in the document's text are omitted.
 
-    The mapping contains the concepts that have a label in the document's text.
-
-    counts: how often each phrase occurs in each document; the features are phrase numbers
-    phrases: the labels of the concepts
+    counts: occurrences of each phrase in each document; the features are phrase numbers
+    phrases: labels of the concepts
     """
-    matrix, numbers = counts.matrix(), counts.things()
-    rarity = [log((len(counts) + 1) / documents) for documents in _documents(matrix)]
+    matrix, numbers = counts.matrix(), counts.features()
+    rarity = [log((len(counts) + 1) / frequency) for frequency in _document_frequencies(matrix)]
     for row in range(len(counts)):
         scores: dict[str, float] = {}
         for position in range(matrix.indptr[row], matrix.indptr[row + 1]):
@@ -157,68 +154,65 @@ def label_match(counts: Counts, phrases: Phrases) -> Iterator[dict[str, float]]:
 def nearest(
     counts: Counts, labels: Sequence[Sequence[str]], groups: Sequence[str], progress: Callable[[int], object]
 ) -> Iterator[dict[str, float]]:
-    """Yield a mapping from labels to scores for each document. It contains labels of the most similar documents.
+    """Yield the scores of labels for each document. Only labels of the most similar documents are included.
 
-    Similarities are computed only with documents that have labels, for a block of documents at a time. If documents are
-    equally similar, the first ones are used.
+    Similarities are computed only with labelled documents, for a block of documents at a time. If documents are equally
+    similar, the first ones are used.
 
-    counts: how often each term occurs in each document
-    labels: the labels of each document; empty for documents whose labels must not be used
-    groups: the group of each document; documents in a group, such as translations, do not use each other's labels
-    progress: a function that is called with the number of documents processed
+    counts: occurrences of each term in each document
+    labels: labels of each document; empty for documents whose labels must not be used
+    groups: group of each document; documents in the same group, such as translations, do not use each other's labels
+    progress: called with the number of documents processed
     """
-    vectors = _normed(counts.matrix())
-    learned = np.array([row for row, document_labels in enumerate(labels) if document_labels], dtype=np.int64)
-    learned_vectors = vectors[learned].T.tocsr()
+    vectors = _weight_and_normalize(counts.matrix())
+    labelled = np.array([row for row, document_labels in enumerate(labels) if document_labels], dtype=np.int64)
+    labelled_vectors = vectors[labelled].T.tocsr()
     positions: dict[str, list[int]] = defaultdict(list)
-    for position, row in enumerate(learned):
+    for position, row in enumerate(labelled):
         positions[groups[row]].append(position)
-    block = max(1, _CELLS // max(1, len(learned)))
+    block = max(1, _CELLS // max(1, len(labelled)))
     for start in range(0, len(labels), block):
-        similarities = (vectors[start : start + block] @ learned_vectors).toarray()
+        similarities = (vectors[start : start + block] @ labelled_vectors).toarray()
         for row, cosines in enumerate(similarities, start):
             cosines[positions.get(groups[row], [])] = 0.0
             scores: dict[str, float] = defaultdict(float)
-            for position in _greatest(cosines.round(PLACES)):
-                for label in labels[learned[position]]:
+            for position in _top_positions(cosines.round(PLACES)):
+                for label in labels[labelled[position]]:
                     scores[label] += float(cosines[position]) ** 2
             yield {label: round(score, PLACES) for label, score in scores.items()}
         progress(len(similarities))
 
 
-def _normed(matrix: csr_array) -> csr_array:
-    """Weight each term by its rarity, and scale each document to length 1 (documents, terms).
+def _weight_and_normalize(matrix: csr_array) -> csr_array:
+    """Weight each term by its rarity, and normalize each document to length 1 (documents, terms).
 
-    An empty document remains 0.
+    Empty documents remain 0.
     """
-    matrix.data *= np.log((matrix.shape[0] + 1) / (_documents(matrix) + 1))[matrix.indices]
+    matrix.data *= np.log((matrix.shape[0] + 1) / (_document_frequencies(matrix) + 1))[matrix.indices]
     rows = np.repeat(np.arange(matrix.shape[0]), np.diff(matrix.indptr))
     length = np.sqrt(np.bincount(rows, matrix.data**2, minlength=matrix.shape[0]))
     matrix.data /= np.where(length, length, 1.0)[rows]
     return matrix
 
 
-def _greatest(values: np.ndarray) -> np.ndarray:
-    """Return the indices of the NEIGHBOURS greatest values above 0, greatest first.
-
-    Equal values stay in their order.
-    """
+def _top_positions(values: np.ndarray) -> np.ndarray:
+    """Return the indices of the NEIGHBOURS greatest values above 0, greatest first. Ties keep their order."""
     threshold = np.partition(values, -NEIGHBOURS)[-NEIGHBOURS] if len(values) > NEIGHBOURS else 0.0
     positions = np.flatnonzero((values >= threshold) & (values > 0))
     return positions[np.argsort(-values[positions], kind="stable")][:NEIGHBOURS]
 
 
 LABEL_MATCH, NEAREST = "label-match", "nearest"
-_METHOD = 2  # This number is part of every version. Increase it if a code change affects the rankings.
+_METHOD = 2  # part of every version; increment it if a code change affects the rankings
 
 
 @dataclass(frozen=True)
-class Suggested:
+class SuggestResult:
     """The predictors that were created, starting with label match.
 
-    already: whether the predictors existed before; if so, nothing was done and the remaining fields are empty
-    learned: the number of records whose labels `nearest` uses; if it is 0, only label match was created
-    outside: for each label that is not a concept of the vocabulary, the number of records that have it
+    already: whether the predictors already existed; if so, nothing was done and the remaining fields are empty
+    learned: number of records whose labels `nearest` uses; if 0, only label match was created
+    outside: for each label that is not a concept of the vocabulary, the number of records with the label
     """
 
     predictors: list[Predictions]
@@ -229,7 +223,7 @@ class Suggested:
 
 
 def check_suggest(corpus_name: str, vocabulary_name: str, learn_from: str, apart: str) -> tuple[Vocabulary, list[str]]:
-    """Return the vocabulary, and the fields that are not read as text. The parameters are those of `suggest`.
+    """Check the parameters of `suggest`. Return the vocabulary, and the fields that are not part of the text.
 
     Raise CorpusError if the corpus, the vocabulary, a field or the labels are missing.
     """
@@ -256,38 +250,38 @@ def suggest(
     apart: str = "",
     depth: int = 20,
     progress: Progress = lambda count: None,
-) -> Suggested:
+) -> SuggestResult:
     """Create the two predictors for a corpus.
 
     learn_from: selects the records whose labels `nearest` uses, as FIELD=VALUE; "" for all records with labels
     apart: a field; records with the same value, such as translations, do not use each other's labels
-    depth: the maximum number of labels per record
-    progress: a function that is called twice for each record
+    depth: maximum number of labels per record
+    progress: called twice for each record
 
-    The fields in `learn_from` and `apart` are not read as text.
+    The fields in `learn_from` and `apart` are not part of the text.
 
     Raise CorpusError if the corpus, the vocabulary, a field or the labels are missing.
     """
     vocabulary, unread = check_suggest(corpus_name, vocabulary_name, learn_from, apart)
-    with changing(corpus_name), full_disk_explained("no suggestions were saved"):
+    with changing(corpus_name), explain_full_disk("no suggestions were saved"):
         manifest = manifest_of(corpus_name)
         inputs = [_METHOD, manifest.posts_sha256, vocabulary.sha256, depth, unread]
         nearest_version = {NEAREST: _version([*inputs, learn_from, apart])} if manifest.declared else {}
         versions = {LABEL_MATCH: _version(inputs)} | nearest_version
         existing = [entry for name, version in versions.items() if (entry := manifest.predictions_of(name, version))]
         if len(existing) == len(versions):
-            return Suggested(existing, vocabulary, already=True)
+            return SuggestResult(existing, vocabulary, already=True)
         records = _Records(vocabulary, tuple(field for field in manifest.fields if field not in unread))
         records.add_all(corpus_name, learn_from, apart, progress)
         created = []
         for name, scores in records.scores(progress).items():
             source = f"{vocabulary}{f', {learn_from}' if learn_from and name == NEAREST else ''}"
-            manifest, predictions = with_rankings(
+            manifest, predictions = add_rankings(
                 corpus_name, manifest, _best(scores, depth), name=name, version=versions[name], source=source
             )
             created.append(predictions)
         write_manifest(corpus_name, manifest)
-    return Suggested(created, vocabulary, learned=records.learned, outside=records.outside)
+    return SuggestResult(created, vocabulary, learned=records.learned, outside=records.outside)
 
 
 def _version(inputs: list[object]) -> str:
@@ -295,9 +289,9 @@ def _version(inputs: list[object]) -> str:
 
 
 def _best(scores: Iterator[tuple[str, Scores]], depth: int) -> Iterator[tuple[str, Scores]]:
-    """Yield only the `depth` best labels for each document."""
+    """Limit the scores of each document to the `depth` best labels."""
     for key, label_scores in scores:
-        yield key, {label: label_scores[label] for label in ranked(label_scores)[:depth]}
+        yield key, {label: label_scores[label] for label in rank_labels(label_scores)[:depth]}
 
 
 class _Records:
@@ -305,13 +299,13 @@ class _Records:
 
     def __init__(self, vocabulary: Vocabulary, fields: tuple[str, ...]) -> None:
         self.vocabulary, self.fields = vocabulary, fields
-        # A mapping from each concept to whether it is deprecated. Deprecated concepts are not suggested.
+        # Whether each concept is deprecated, by key. Deprecated concepts are not suggested.
         self.concepts = dict(vocabulary.concepts.values_list("key", "is_deprecated"))
         self.ids: list[str] = []
         self.labels: list[list[str]] = []
         self.apart: list[str] = []
         self.terms = Counts()
-        # For each language: the phrases to search for, their counts in the records, and the ids of the records.
+        # For each language: the phrases to search for, their counts in the records, and the records' ids.
         self.by_language: dict[str, tuple[Phrases, Counts, list[str]]] = {}
         self.outside: Counter[str] = Counter()
 
@@ -320,7 +314,7 @@ class _Records:
         return sum(map(bool, self.labels))
 
     def scores(self, progress: Progress) -> dict[str, Iterator[tuple[str, Scores]]]:
-        """Return, for each predictor, the record ids with their scored labels."""
+        """Return (record id, scores) pairs for each predictor."""
         scores = {LABEL_MATCH: self.matched()}
         if self.learned:
             scores[NEAREST] = zip(self.ids, nearest(self.terms, self.labels, self.apart, progress), strict=True)
@@ -329,7 +323,7 @@ class _Records:
     def add_all(self, corpus_name: str, learn_from: str, apart: str, progress: Progress) -> None:
         """Add all records of a corpus.
 
-        Raise CorpusError if no record that `learn_from` selects has a concept of the vocabulary as a label.
+        Raise CorpusError if no record selected by `learn_from` has a label that is a concept of the vocabulary.
         """
         learned_field, _, value = learn_from.partition("=")
         for row in declared_records(corpus_name, None, ()):
@@ -345,8 +339,8 @@ class _Records:
     def add(self, row: Mapping[str, Any], *, learns: bool, apart: str) -> None:
         """Add a record.
 
-        learns: whether `nearest` may use its labels
-        apart: its group, or "" if it has none
+        learns: whether `nearest` can use the record's labels
+        apart: the record's group, or "" for none
         """
         title, *rest = [terms_of(row["fields"][field]) for field in self.fields]
         self.ids.append(row["id"])

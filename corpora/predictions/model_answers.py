@@ -1,11 +1,11 @@
-"""The prompt that asks a language model for an item's label, the label in its answer, and the stored answers.
+"""Prompts that ask a language model for an item's label, the parsing of its answers, and the log of answers.
 
     <corpus>/answers/<digest of the question>.jsonl            one line for each request and each answer
-                     <digest of the question>-rejects.jsonl    the items without a valid answer, with reasons
+                     <digest of the question>-rejects.jsonl    items without a valid answer, with reasons
 
-The file is only appended to. A request is recorded with an upper bound of its cost before it is sent, so that its cost
-is counted even if the program is killed. An answer is synced to disk before it is counted. The file contains digests of
-the prompts, but neither prompts nor texts.
+The log is append-only. A request is logged with an upper bound of its cost before it is sent, so that its cost counts
+even if the program is killed. An answer is synced to disk before it is counted. The log contains digests of the
+prompts, but neither prompts nor texts.
 """
 
 import fcntl
@@ -29,18 +29,18 @@ from corpora.storage.layout import sync
 TEXT, LABELS, LANGUAGE = "text", "labels", "language"
 _PLACEHOLDER = re.compile(r"\{ *(\w+) *\}")
 _THOUGHTS = re.compile(r"\s*<think>.*?</think>", re.DOTALL)
-_MARKS = " \t\r\n\"'`*“”‘’«»."  # characters around a label that do not belong to it
-LONGEST = 100_000  # the maximum size of a prompt file (bytes)
-MARGIN = 256  # the number of tokens that a server may add to a prompt, such as those that mark its turns
+_MARKS = " \t\r\n\"'`*“”‘’«»."  # characters to strip from both ends of an answer
+LONGEST = 100_000  # maximum size of a prompt file (bytes)
+MARGIN = 256  # number of tokens that a server may add to a prompt, such as chat template tokens
 
 
 @dataclass(frozen=True)
 class Question:
-    """What a model is asked about each item.
+    """The question that a model is asked about each item.
 
-    template: the prompt with placeholders
-    labels: the valid answers
-    answer_tokens: the maximum number of tokens of an answer
+    template: prompt with placeholders
+    labels: valid answers
+    answer_tokens: maximum number of tokens in an answer
     """
 
     model: str
@@ -49,27 +49,27 @@ class Question:
     answer_tokens: int
 
     def prompt(self, values: Mapping[str, str]) -> str:
-        """Return the prompt for an item. Placeholders within the item's own text stay as they are."""
+        """Return the prompt for an item. Placeholders in the item's own text are not replaced."""
         replacements = {LABELS: ", ".join(self.labels), **values}
         return _PLACEHOLDER.sub(lambda match: replacements[match[1]], self.template)
 
     def key(self, prompt: str) -> str:
-        """Return the key under which the answer to a prompt is stored."""
+        """Return the key of the answer to a prompt."""
         return _digest(self.model, prompt)
 
     def bound(self, prompt: str) -> int:
-        """Return an upper bound of the tokens of a request. Each token stands for at least one byte of the prompt."""
+        """Return an upper bound of a request's tokens, given that a token covers at least one byte of the prompt."""
         return len(prompt.encode()) + MARGIN + self.answer_tokens
 
     @property
-    def asked_as(self) -> str:
-        """A digest of everything that decides what is asked."""
+    def request_digest(self) -> str:
+        """A digest of everything that affects the requests."""
         return _digest(self.model, self.template, self.answer_tokens)
 
     @property
     def version(self) -> str:
         """The version of the predictor, which changes with the model's name, the prompt and the labels."""
-        return _digest(self.asked_as, *self.labels)[:8]
+        return _digest(self.request_digest, *self.labels)[:8]
 
     @property
     def template_sha256(self) -> str:
@@ -81,9 +81,9 @@ def _digest(*values: str | int) -> str:
 
 
 def read_template(path: Path, fields: Sequence[str]) -> str:
-    """Return the prompt in a file.
+    """Load a prompt from a file.
 
-    fields: the fields of the corpus's records; empty for posts
+    fields: fields of the corpus's records; empty for posts
 
     Raise CorpusError if the file cannot be read, or if a placeholder is unknown or missing.
     """
@@ -110,7 +110,7 @@ def read_template(path: Path, fields: Sequence[str]) -> str:
 
 
 def valid_labels(labels: Collection[str], *, of_records: bool) -> tuple[str, ...]:
-    """Return the labels in the form in which they are stored. Raise CorpusError if they are not valid."""
+    """Return the labels as they are stored. Raise CorpusError if they are not valid."""
     try:
         valid = tuple(read_label(label, {}, EVERY_LABEL if of_records else ())[0] for label in labels)
     except RecordError as error:
@@ -120,15 +120,15 @@ def valid_labels(labels: Collection[str], *, of_records: bool) -> tuple[str, ...
     return valid
 
 
-def without_thoughts(answer: str) -> str:
-    """Return an answer without the block of thoughts with which some models begin."""
+def strip_thoughts(answer: str) -> str:
+    """Remove the <think> block that some models put at the start of an answer."""
     return _THOUGHTS.sub("", answer, count=1).strip()
 
 
 def label_in(answer: str, labels: Collection[str]) -> str | None:
-    """Return the label that an answer consists of, or None if the answer is anything else.
+    """Return the label in an answer, or None if the answer contains anything else.
 
-    White space, quotation marks, emphasis, a full stop and case are ignored.
+    Case, and white space, quotation marks, emphasis and full stops around the label are ignored.
     """
     if answer in labels:
         return answer
@@ -137,7 +137,7 @@ def label_in(answer: str, labels: Collection[str]) -> str | None:
 
 
 def log_probability(tokens: Sequence[Token], label: str) -> float | None:
-    """Return the sum of the log-probabilities of the tokens that contain a label, or None if there are none."""
+    """Return the sum of the log-probabilities of a label's tokens, or None if the label is not found."""
     text = "".join(token for token, _ in tokens)
     start = text.lower().rfind(label.lower())
     if start < 0 or len(text.lower()) != len(text):
@@ -149,20 +149,20 @@ def log_probability(tokens: Sequence[Token], label: str) -> float | None:
     return total
 
 
-# --- Stored answers, and the tokens that they cost
+# --- The log of answers and their costs in tokens.
 
 
-LONGEST_ANSWER = 500  # the number of characters of an answer that are stored
+LONGEST_ANSWER = 500  # stored answers are truncated to this length (characters)
 
 
 @dataclass(frozen=True)
 class Answer:
-    """An answer as it is counted.
+    """A parsed answer.
 
-    label: the answer's label, "" if it is rejected
-    score: the log-probability of the label, None if it is unknown
-    reason: why the answer is rejected, "" if it is not
-    text: the text of a rejected answer
+    label: label of the answer, "" if it is rejected
+    score: log-probability of the label, None if unknown
+    reason: reason for a rejection, "" if the answer is valid
+    text: text of a rejected answer
     """
 
     label: str
@@ -173,13 +173,13 @@ class Answer:
 
 @dataclass
 class Ledger:
-    """The stored answers to a question.
+    """The logged answers to a question, and the tokens spent on them.
 
-    answers: a mapping from the key of a prompt to its answer
-    faulty: the keys of prompts whose reply could not be read, for example because a proxy sent it
-    spent: the number of tokens of all requests that have ended
-    reported: those of them that the endpoint reported; the others are upper bounds
-    held: the upper bounds of the requests that have not ended, by the key of the prompt
+    answers: answers by the prompt's key
+    faulty: keys of prompts with an unreadable reply, for example from a proxy
+    spent: number of tokens of all completed requests; where the endpoint reports none, an upper bound
+    reported: number of these tokens that the endpoint reported
+    held: upper bounds of the pending requests' tokens, by the prompt's key
     """
 
     file: BinaryIO
@@ -194,20 +194,20 @@ class Ledger:
     times: list[str] = field(default_factory=list)
 
     def reserve(self, key: str, bound: int) -> None:
-        """Record a request before it is sent."""
+        """Log a request before it is sent."""
         self._append({"asked": key, "bound": bound})
 
     def release(self, key: str, *, is_free: bool) -> None:
-        """Record that a request failed.
+        """Log that a request failed.
 
-        is_free: whether it cost nothing; otherwise its upper bound counts
+        is_free: whether the request cost nothing; otherwise its upper bound counts
         """
         self._append({"failed": key, "used": 0 if is_free else self.held[key]})
 
     def store(self, key: str, reply: Reply, host: str) -> Answer:
-        """Store a reply durably, and return it as it is counted."""
+        """Log a reply, sync it to disk, and return the parsed answer."""
         used = self.held.get(key, 0) if reply.used is None else reply.used
-        text, at = without_thoughts(reply.text), datetime.now(UTC).isoformat(timespec="seconds")
+        text, at = strip_thoughts(reply.text), datetime.now(UTC).isoformat(timespec="seconds")
         label = label_in(text, self.labels)
         score = log_probability(reply.tokens, label) if label else None
         entry = {
@@ -227,10 +227,7 @@ class Ledger:
         return sum(self.held.values())
 
     def forget_faults(self) -> None:
-        """Forget the replies that could not be read, so that their prompts are asked again.
-
-        Their tokens still count.
-        """
+        """Forget unreadable replies, so that their prompts are sent again. Their tokens still count."""
         for key in self.faulty:
             del self.answers[key]
         self.faulty.clear()
@@ -241,9 +238,9 @@ class Ledger:
         self.read(entry)
 
     def read(self, entry: dict[str, Any]) -> None:
-        """Count a line of the file."""
+        """Process a line of the log."""
         if key := entry.get("asked"):
-            # A request about this prompt whose end was not recorded counts with its upper bound.
+            # An earlier request for this prompt that never completed counts with its upper bound.
             self.spent += self.held.pop(key, 0)
             self.held[key] = entry["bound"]
             return
@@ -267,12 +264,10 @@ class Ledger:
 
 
 @contextmanager
-def opened(path: Path, labels: tuple[str, ...]) -> Iterator[Ledger]:
-    """Open and lock the file with the answers to a question, and read it. Create it if it does not exist.
+def open_ledger(path: Path, labels: tuple[str, ...]) -> Iterator[Ledger]:
+    """Open, lock and load the log of answers to a question, or create it. An incomplete last line is removed.
 
-    A line that a crash left incomplete is removed.
-
-    Raise CorpusError if another process uses the file, or if the file is damaged.
+    Raise CorpusError if another process has locked the log, or if it is damaged.
     """
     path.parent.mkdir(exist_ok=True)
     with path.open("a+b") as file:
@@ -293,6 +288,6 @@ def opened(path: Path, labels: tuple[str, ...]) -> Iterator[Ledger]:
         file.truncate(end)
         file.seek(end)
         sync(path.parent)
-        # Requests that an earlier run did not finish may have cost as much as their upper bounds.
+        # Requests that an earlier run didn't complete may have cost as much as their upper bounds.
         ledger.spent, ledger.held = ledger.spent + ledger.reserved, {}
         yield ledger

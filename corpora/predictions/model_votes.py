@@ -1,8 +1,8 @@
-"""Labels by a language model for all items of a corpus, as a predictor.
+"""Label all items of a corpus with a language model, and register the labels as a predictor.
 
-Items are asked in order, several at once, and items with the same prompt are asked once. Threads send the requests, and
-the main thread stores the answers (model_answers.py), so a run that was stopped or killed continues where it was. An
-item without a valid answer gets the label und, which is not a vote, and is listed with the reason.
+Prompts are sent in the order of the items, several at a time, and each distinct prompt is sent once. Threads send the
+requests, and the main thread logs the answers (model_answers.py), so that an interrupted run can resume. An item
+without a valid answer gets the label und, which is not a vote, and is listed with the reason.
 """
 
 import json
@@ -19,19 +19,19 @@ from queue import Empty, SimpleQueue
 from corpora.core import CorpusError, TooManyRejected, listed
 from corpora.core.arrow import pq
 from corpora.core.languages import UND
-from corpora.engines import full_disk_explained
+from corpora.engines import explain_full_disk
 from corpora.predictions.chat_endpoint import Endpoint, NoLogProbabilities, NoReply, Reply
-from corpora.predictions.model_answers import LANGUAGE, TEXT, Answer, Ledger, Question, opened
+from corpora.predictions.model_answers import LANGUAGE, TEXT, Answer, Ledger, Question, open_ledger
 from corpora.predictions.prediction_import import register_answers
 from corpora.predictions.predictor_labels import check_name
 from corpora.storage.intake import too_many
 from corpora.storage.layout import Asked, Manifest, Predictions, corpus_dir, manifest_of, sync
 
-ATTEMPTS = 6  # the maximum number of times that a prompt is sent
-BACKOFF, LONGEST_WAIT = 1.0, 60.0  # the first and the longest wait before a repeated request (seconds)
-LONGEST_PAUSE = 3600.0  # the longest pause that an endpoint can request (seconds)
-DOWN = 3  # After this many prompts in a row without any reply, the endpoint counts as down.
-EARLY = 20  # After this many answers, the run ends if most of them are rejected.
+ATTEMPTS = 6  # maximum number of attempts per prompt
+BACKOFF, LONGEST_WAIT = 1.0, 60.0  # first and longest delay before a retry (seconds)
+LONGEST_PAUSE = 3600.0  # longest pause that an endpoint can request (seconds)
+DOWN = 3  # the endpoint counts as down after this many prompts in a row without a reply
+EARLY = 20  # number of answers after which the run is aborted if most of them are rejected
 _BATCH_ROWS = 1_000
 
 
@@ -39,11 +39,11 @@ _BATCH_ROWS = 1_000
 class Limits:
     """Limits of a run.
 
-    at_once: the maximum number of requests at the same time
-    most_tokens: the maximum number of tokens for this question, including earlier runs
-    max_rejects: the maximum share of rejected items
-    accept_unanswered: whether items to which the endpoint never replied count as rejected instead of as an error
-    ask_again: whether prompts whose reply could not be read are asked again
+    at_once: maximum number of concurrent requests
+    most_tokens: maximum number of tokens for this question, including earlier runs
+    max_rejects: maximum share of rejected items
+    accept_unanswered: whether items without a reply are rejected, instead of raising an error
+    ask_again: whether to send prompts with an unreadable reply again
     """
 
     at_once: int
@@ -54,12 +54,12 @@ class Limits:
 
 
 @dataclass(frozen=True)
-class Voted:
+class VoteResult:
     """The result of a run.
 
-    requested: the number of answers that arrived in this run
-    rejects: the file that lists rejected items
-    already: whether the same predictions existed before
+    requested: number of answers received in this run
+    rejects: file that lists the rejected items
+    already: whether the same predictions already existed
     """
 
     predictions: Predictions
@@ -77,18 +77,18 @@ def vote(
     *,
     name: str = "",
     progress: Callable[[int], object] = lambda count: None,
-) -> Voted:
-    """Ask a model for a label of each item of a corpus, and register the labels as a predictor.
+) -> VoteResult:
+    """Ask a model for the label of each item in a corpus, and register the labels as a predictor.
 
-    name: the predictor's name; by default that of the model
-    progress: a function that is called with the number of items done
+    name: the predictor's name; by default derived from the model's name
+    progress: called with the number of items done
 
-    Raise CorpusError if items remain without a reply or the limit of tokens is reached. All answers are kept.
+    Raise CorpusError if items remain without a reply, or if the token limit is reached. All answers are kept.
     """
     name, manifest = name or name_for(question.model), manifest_of(corpus_name)
     check_name(name, question.version, manifest)
-    path = corpus_dir(corpus_name) / "answers" / f"{question.asked_as[:16]}.jsonl"
-    with full_disk_explained("the last answers were not stored"), opened(path, question.labels) as ledger:
+    path = corpus_dir(corpus_name) / "answers" / f"{question.request_digest[:16]}.jsonl"
+    with explain_full_disk("the last answers were not stored"), open_ledger(path, question.labels) as ledger:
         if limits.ask_again:
             ledger.forget_faults()
         before, run = len(ledger.answers), _Run(question, endpoint, limits, ledger, progress)
@@ -101,15 +101,13 @@ def vote(
         provenance = _asked(question, ledger, sum(not answer.label for answer in answers.values()))
         rows = ((key, answer.label or UND, answer.score) for key, answer in answers.items())
         imported = register_answers(corpus_name, rows, name=name, version=question.version, provenance=provenance)
-    return Voted(imported.predictions, provenance, len(ledger.answers) - before, rejects, imported.already)
+    return VoteResult(imported.predictions, provenance, len(ledger.answers) - before, rejects, imported.already)
 
 
 def check_reach(corpus_name: str, endpoint: Endpoint, send_to: str) -> None:
-    """Check that the corpus's texts may be sent to an endpoint.
+    """Raise CorpusError if the corpus's texts must not be sent to an endpoint.
 
-    send_to: the host to which the user allows them to be sent, in addition to this machine
-
-    Raise CorpusError if they may not.
+    send_to: host that the user allows, in addition to this machine
     """
     if endpoint.is_local or send_to.lower() == endpoint.hostname:
         return
@@ -124,7 +122,7 @@ def check_reach(corpus_name: str, endpoint: Endpoint, send_to: str) -> None:
 
 
 def name_for(model: str) -> str:
-    """Return a predictor's name for a model, such as llama3.2-3b for llama3.2:3b."""
+    """Derive a predictor's name from a model's name, such as llama3.2-3b from llama3.2:3b."""
     return re.sub(r"[^A-Za-z0-9._-]+", "-", model)[:64].strip("-")
 
 
@@ -139,7 +137,7 @@ def _prompts(corpus_name: str, manifest: Manifest, question: Question) -> Iterat
 
 
 def _check_rejects(answers: dict[str, Answer], path: Path, max_share: float) -> None:
-    """List the rejected items. Raise TooManyRejected if their share is too large."""
+    """Write the rejected items to a file. Raise TooManyRejected if their share is too large."""
     rejected = {key: answer for key, answer in answers.items() if not answer.label}
     lines = [
         json.dumps({"id": key, "reason": answer.reason, "answer": answer.text}, ensure_ascii=False)
@@ -192,14 +190,15 @@ Result = tuple[_Job, Reply | Exception]
 
 @dataclass
 class _Run:
-    """Requests about all prompts that have no answer yet.
+    """Sends a request for each prompt that has no answer yet.
 
-    waiting: a heap of (time, number, job) for repeated requests
-    held_back: a job for which there will be room only if other requests cost less than their upper bounds
-    busy: the number of requests that are on their way
-    pause_until: the time before which no request is sent
-    margin: the largest excess of a request's tokens over its upper bound
-    unanswered: the items to which the endpoint never replied, with the reason
+    waiting: heap of (time, number, job) for retries
+    held_back: job that fits into the token limit only if pending requests cost less than their upper bounds
+    busy: number of pending requests
+    pause_until: time before which no request is sent
+    margin: largest excess of a request's tokens over its upper bound
+    down: number of consecutive prompts without a reply
+    unanswered: for each item without a reply, its job and the reason
     """
 
     question: Question
@@ -222,14 +221,14 @@ class _Run:
     unanswered: dict[str, tuple[_Job, str]] = field(default_factory=dict)
 
     def ask_all(self, prompts: Iterator[tuple[str, str]]) -> None:
-        fresh = self._fresh(prompts)
+        fresh = self._new_jobs(prompts)
         for _ in range(self.limits.at_once):
             threading.Thread(target=self._work, daemon=True).start()
         try:
             while self._send(fresh):
                 self._receive()
         except CorpusError:
-            while self.busy:  # the replies to these requests are paid for
+            while self.busy:  # keep the answers to pending requests, which cost tokens
                 self._receive(is_last=True)
             raise
         finally:
@@ -253,8 +252,8 @@ class _Run:
             **({"logprobs": True} if with_tokens else {}),
         }
 
-    def _fresh(self, prompts: Iterator[tuple[str, str]]) -> Iterator[_Job]:
-        """Yield a job for each prompt that has neither an answer nor a job."""
+    def _new_jobs(self, prompts: Iterator[tuple[str, str]]) -> Iterator[_Job]:
+        """Yield a job for each distinct prompt without an answer."""
         begun = set[str]()
         for item, prompt in prompts:
             key = self.question.key(prompt)
@@ -265,7 +264,7 @@ class _Run:
                 yield _Job(key, item, prompt)
 
     def _send(self, fresh: Iterator[_Job]) -> bool:
-        """Send as many requests as may be sent now. Return whether there is anything to wait for."""
+        """Send as many requests as the limits allow. Return whether any work remains."""
         while self.busy < self.limits.at_once and time.monotonic() >= self.pause_until:
             if (job := self._next(fresh)) is None:
                 break
@@ -290,9 +289,9 @@ class _Run:
         heappush(self.waiting, (until, next(self.numbers), job))
 
     def _receive(self, *, is_last: bool = False) -> None:
-        """Handle the next result, or wait until a request may be sent.
+        """Wait for the next result and process it. Return early once another request can be sent.
 
-        is_last: whether the run ends, so that nothing is sent again
+        is_last: whether the run is ending, so that no request is retried
         """
         try:
             job, result = self.results.get(timeout=None if is_last else self._timeout())
@@ -300,7 +299,7 @@ class _Run:
             return
         self.busy -= 1
         if isinstance(result, Reply):
-            self._answered(job, result, is_last=is_last)
+            self._handle_reply(job, result, is_last=is_last)
             return
         is_free = isinstance(result, NoLogProbabilities) or (isinstance(result, NoReply) and result.is_free)
         self.ledger.release(job.key, is_free=is_free)
@@ -308,12 +307,12 @@ class _Run:
             self.with_tokens = False
             self._wait(job, time.monotonic())
         elif isinstance(result, NoReply):
-            self._failed(job, result, is_last=is_last)
+            self._handle_failure(job, result, is_last=is_last)
         elif not is_last:
             raise result
 
     def _timeout(self) -> float | None:
-        """Return how long to wait for a result (seconds), or None if no request can be sent before one arrives."""
+        """Return how long to wait for a result (seconds), or None if no request can be sent until it arrives."""
         now = time.monotonic()
         is_full = self.busy == self.limits.at_once or self.held_back is not None
         if self.busy and (is_full or not (self.waiting or self.pause_until > now)):
@@ -321,7 +320,7 @@ class _Run:
         due = self.waiting[0][0] if self.waiting and not self.held_back else 0.0
         return max(0.01, max(due, self.pause_until) - now)
 
-    def _answered(self, job: _Job, reply: Reply, *, is_last: bool) -> None:
+    def _handle_reply(self, job: _Job, reply: Reply, *, is_last: bool) -> None:
         if reply.used is not None:
             self.margin = max(self.margin, reply.used - self.question.bound(job.prompt))
         answer = self.ledger.store(job.key, reply, self.endpoint.address.netloc)
@@ -332,7 +331,7 @@ class _Run:
         if self.answered >= EARLY and too_many(self.rejected, self.answered, max(0.5, self.limits.max_rejects)):
             raise _too_many(self.rejected, self.answered, answer)
 
-    def _failed(self, job: _Job, error: NoReply, *, is_last: bool) -> None:
+    def _handle_failure(self, job: _Job, error: NoReply, *, is_last: bool) -> None:
         job, now = replace(job, attempts=job.attempts + 1), time.monotonic()
         if error.retry_after:
             self.pause_until = max(self.pause_until, now + min(error.retry_after, LONGEST_PAUSE))
@@ -345,14 +344,14 @@ class _Run:
         if self.down >= DOWN and not is_last and not is_accepted:
             does = "refuses requests" if error.is_final else "does not reply"
             raise CorpusError(
-                f"The endpoint {does}: {error}. {self._kept()} Check the endpoint and run the command again"
+                f"The endpoint {does}: {error}. {self._describe_kept()} Check the endpoint and run the command again"
                 f"{', or add --accept-unanswered to reject such items' if error.is_final else ''}."
             )
 
     def check_unanswered(self, total: int) -> None:
-        """Raise CorpusError if the endpoint never replied about an item, unless the user accepts this.
+        """Raise CorpusError if there are items without a reply. If the user accepts this, reject these items instead.
 
-        total: the number of all items
+        total: number of all items
         """
         if not self.unanswered:
             return
@@ -360,8 +359,8 @@ class _Run:
             items, (_, first) = list(self.unanswered), next(iter(self.unanswered.values()))
             raise CorpusError(
                 f"The endpoint did not reply about {listed(items, len(items), 'item')}. The first reason: {first}. "
-                f"{self._kept()} Run the command again to ask only about these. --accept-unanswered rejects them if "
-                "they are not more than --max-rejects."
+                f"{self._describe_kept()} Run the command again to ask only about these. --accept-unanswered rejects "
+                "them if they are not more than --max-rejects."
             )
         for job, why in self.unanswered.values():
             self.ledger.store(job.key, Reply(fault=f"No reply: {why}.", used=0), "")
@@ -369,11 +368,11 @@ class _Run:
     def _limit_reached(self, bound: int) -> CorpusError:
         return CorpusError(
             f"The limit of {self.limits.most_tokens:,} tokens leaves no room for the next request, which may cost "
-            f"{bound:,}: {self.ledger.spent:,} are used. {self._kept()} Run the command again with a higher "
+            f"{bound:,}: {self.ledger.spent:,} are used. {self._describe_kept()} Run the command again with a higher "
             "--most-tokens to continue.",
             "most_tokens",
         )
 
-    def _kept(self) -> str:
+    def _describe_kept(self) -> str:
         number = len(self.ledger.answers)
         return f"All {number:,} answers are kept." if number else "There are no answers yet."

@@ -1,7 +1,7 @@
-"""Panels of voters that label the items of a corpus by agreement: detectors, and imported predictors.
+"""Panels of voters that label the items of a corpus by agreement. Voters are detectors or imported predictors.
 
-`panel_named` reads a panel as a user writes it, and `check_panel` checks that its voters have voted. A store that
-engines.asking opens with a panel has its votes in the view `votes`. The rest of the program needs only the names.
+`panel_named` parses a panel from the user's options, and `check_panel` checks that its voters have voted. A store that
+was opened with a panel (engines.open_store) has the panel's votes in the view `votes`.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,19 +13,19 @@ from corpora.core import CorpusError
 from corpora.core.languages import UND
 from corpora.core.records import DECLARED
 from corpora.core.voters import DEFAULT, VOTERS, Panel, Votes, panel_of
-from corpora.engines import asking, full_disk_explained
+from corpora.engines import explain_full_disk, open_store
 from corpora.predictions.predictor_labels import Predictor, check_complete, find_imported, triggers
 from corpora.storage.layout import Manifest, check_votes, manifest_of
 
 
 def panel_named(corpus_name: str, names: Sequence[str], agree: int | None = None) -> Panel:
-    """Return a panel of a corpus.
+    """Return a panel for a corpus.
 
-    names: the names of registered voters, such as cld2, and of imported predictors, such as mine@1, or mine if it has
-        only one version
-    agree: how many voters must agree; None for all
+    names: names of registered voters, such as cld2, and of imported predictors, such as mine@1, or mine if it has only
+        one version
+    agree: number of voters that must agree; None for all
 
-    Raise CorpusError if a voter does not exist or cannot vote on the corpus, or if they cannot be a panel.
+    Raise CorpusError if a voter does not exist or cannot vote on the corpus, or if the panel is not valid.
     """
     manifest, voters = manifest_of(corpus_name), []
     of_posts = not manifest.fields
@@ -47,13 +47,13 @@ def panel_named(corpus_name: str, names: Sequence[str], agree: int | None = None
 
 
 def check_panel(corpus_name: str, manifest: Manifest, panel: Panel, parts: int | None = None) -> list[str]:
-    """Check that the voters of a panel have voted on the items of a corpus.
+    """Check that the voters of a panel have voted on the items of a corpus. Return the imported predictions' digests.
 
-    parts: check only this many parts, starting with the first; None for all
+    parts: number of parts to check, starting with the first; None for all
 
-    Raise CorpusError if a voter has not. Return the digests of the imported predictions.
+    Raise CorpusError if a voter has not voted.
     """
-    if not manifest.fields:  # The numbers of letters come with the votes, so posts need votes in any case.
+    if not manifest.fields:  # posts always need votes, because the letter counts are stored with them
         check_votes(corpus_name, manifest, parts, panel.registered)
     digests = []
     for name in panel.imported:
@@ -65,9 +65,9 @@ def check_panel(corpus_name: str, manifest: Manifest, panel: Panel, parts: int |
 
 
 def supported_labels(corpus_name: str, panel: Panel) -> set[str] | None:
-    """Return the labels that all imported voters of a panel know, or None if it has none.
+    """Return the labels that all of a panel's imported voters support, or None if it has none.
 
-    A predictor knows the labels that it assigned to an item of the corpus. A ranked predictor may know any label.
+    A predictor supports the labels that it assigned in the corpus. A ranked predictor is taken to support all labels.
     """
     label_sets: list[set[str]] = []
     for name in panel.imported:
@@ -77,15 +77,15 @@ def supported_labels(corpus_name: str, panel: Panel) -> set[str] | None:
     return set.intersection(*label_sets) if label_sets else None
 
 
-# --- Counts of the labels that the voters rank first. They are used to forecast the agreement before a draw.
+# --- Counts of the voters' first labels, for forecasts of the agreement before a draw.
 
 
-class Voted(NamedTuple):
-    """A count of items on which each voter ranks the same label first.
+class VoteCount(NamedTuple):
+    """The number of items with the same first votes.
 
-    votes: for each voter, only the label that it ranks first; its score is always 1
-    letters: the requested minimum if the texts have at least this many letters, otherwise 0
-    posts: the number of items
+    votes: each voter's first label, always with a score of 1
+    letters: the requested minimum for long texts, 0 for short ones
+    posts: number of items
     """
 
     votes: Votes
@@ -93,43 +93,43 @@ class Voted(NamedTuple):
     posts: int
 
 
-def first_votes(corpus_name: str, least_letters: int, panel: Panel = DEFAULT) -> Iterator[Voted]:
-    """Yield counts of the items in a corpus, grouped by the labels that the voters of a panel rank first.
+def first_votes(corpus_name: str, least_letters: int, panel: Panel = DEFAULT) -> Iterator[VoteCount]:
+    """Count the items in a corpus, grouped by the first labels of a panel's voters and by length.
 
-    least_letters: long and short texts are counted separately, and a text is long if it has at least this many letters
+    least_letters: minimum number of letters in a long text
 
     Raise CorpusError if one of the voters has not voted on all items.
     """
     manifest = manifest_of(corpus_name)
     check_panel(corpus_name, manifest, panel)
     with (
-        full_disk_explained("the votes were not counted"),
-        asking(corpus_name, manifest=manifest, panel=panel) as store,
+        explain_full_disk("the votes were not counted"),
+        open_store(corpus_name, manifest=manifest, panel=panel) as store,
     ):
         store.first_votes()
         for row in store.fetch("first_votes_counted", least_letters):
             votes = {name: [(row[name], 1.0)] if row[name] != UND else [] for name in panel.voters}
-            yield Voted(votes, least_letters if row["is_long"] else 0, row["posts"])
+            yield VoteCount(votes, least_letters if row["is_long"] else 0, row["posts"])
 
 
-class Compared(NamedTuple):
-    """A count of items like Voted, in one language and with one truth.
+class ComparedCount(NamedTuple):
+    """The number of items with the same first votes, language and true labels.
 
-    language: the language of records; empty for posts
-    truth: the true labels; None if they are unknown
+    language: language of the records; empty for posts
+    truth: true labels; None if unknown
     """
 
-    voted: Voted
+    voted: VoteCount
     language: str
     truth: tuple[str, ...] | None
 
 
 def compared_votes(
     corpus_name: str, least_letters: int, panel: Panel, truth: Mapping[str, str] | None
-) -> Iterator[Compared]:
-    """Yield counts like first_votes, also grouped by the language of records and by the true labels.
+) -> Iterator[ComparedCount]:
+    """Count items as first_votes does, but also grouped by the records' language and by the true labels.
 
-    truth: the true label of some items, by id; None for the labels that came with records
+    truth: true labels of some items, by id; None to use the records' declared labels
 
     Raise CorpusError if one of the voters has not voted on all items, or if the records have no labels.
     """
@@ -141,8 +141,8 @@ def compared_votes(
             "and label.",
             "truth",
         )
-    reading = full_disk_explained("the votes were not counted")
-    with reading, asking(corpus_name, manifest=manifest, panel=panel) as store:
+    reading = explain_full_disk("the votes were not counted")
+    with reading, open_store(corpus_name, manifest=manifest, panel=panel) as store:
         store.first_votes()
         if manifest.fields:
             store.select("places", "posts", {"id": "id", "language": "language"})
@@ -155,5 +155,5 @@ def compared_votes(
             store.rows("truths", pa.table([pa.array(truth.keys(), pa.string()), labels], ["id", "labels"]))
         for row in store.fetch("first_votes_compared", least_letters):
             votes = {name: [(row[name], 1.0)] if row[name] != UND else [] for name in panel.voters}
-            voted = Voted(votes, least_letters if row["is_long"] else 0, row["items"])
-            yield Compared(voted, row["language"] or "", tuple(row["labels"]) if row["labels"] else None)
+            voted = VoteCount(votes, least_letters if row["is_long"] else 0, row["items"])
+            yield ComparedCount(voted, row["language"] or "", tuple(row["labels"]) if row["labels"] else None)

@@ -1,7 +1,7 @@
-"""Import of a predictor from a file with one label for each post or record, or with ranked labels (a TREC run).
+"""Import a predictor from a file with a single label for each post or record, or with ranked labels (a TREC run).
 
-A file is imported completely or not at all. A file with single labels must cover every post, because otherwise draws
-could contain only the posts that happen to be in the file. A run need not contain every record.
+A file is imported completely or not at all. A file with single labels must cover every post. Otherwise, draws would be
+limited to the posts that happen to be in the file. A run need not contain every record.
 """
 
 from collections.abc import Iterable
@@ -12,10 +12,10 @@ from pathlib import Path
 import pyarrow as pa
 
 from corpora.core import CorpusError, listed
-from corpora.engines import Store, asking
+from corpora.engines import Store, open_store
 from corpora.predictions.prediction_rows import EVERY_LABEL, Mapped, Notes, Prediction, classes, read_lines
 from corpora.predictions.predictor_labels import check_name
-from corpora.predictions.rankings import read_run, with_rankings
+from corpora.predictions.rankings import add_rankings, read_run
 from corpora.sources.compression import Progress, check_file, format_of
 from corpora.sources.readers import header_of
 from corpora.storage.intake import LINE, Stage, check_repeats, first_ids, new_file, taking, write_file
@@ -39,11 +39,11 @@ _STAGING = "staging/predictions.parquet"
 class Imported:
     """The result of an import.
 
-    strangers: the number of ids in the file that are not in the corpus
+    strangers: number of ids in the file that are not in the corpus
     first_strangers: the first of these ids
     notes: notes on the file's labels
     of_records: whether the corpus contains records rather than posts
-    already: whether the same predictions had been imported before
+    already: whether the same predictions were already imported
     """
 
     predictions: Predictions
@@ -65,13 +65,13 @@ def import_predictions(
     format: str | None = None,
     progress: Progress | None = None,
 ) -> Imported:
-    """Import a predictor's labels. They are languages if the corpus contains posts, and classes if it contains records.
+    """Import a predictor's labels, which are languages for posts and classes for records.
 
-    Importing the same file again changes nothing.
+    Importing the same file again has no effect.
 
-    declared: a mapping from unknown labels to the labels that they stand for (prediction_rows.py)
-    columns: a mapping from our field names to the file's column names
-    progress: a function that is called with the number of bytes read
+    declared: the labels that unknown labels stand for (prediction_rows.py)
+    columns: column names of the file, by our field names
+    progress: called with the number of bytes read
 
     Raise CorpusError and import nothing if the name is already used, or if a post has no valid prediction in the file.
     """
@@ -89,7 +89,7 @@ def import_predictions(
 def register_answers(
     corpus_name: str, predictions: Iterable[Prediction], *, name: str, version: str, provenance: Asked
 ) -> Imported:
-    """Register the answers of a language model as a predictor, in the same way as a file of predictions."""
+    """Register a language model's answers as a predictor, in the same way as a file of predictions."""
     checked = partial(_checked, corpus_name, name, version, {})
     with taking(corpus_name, "the predictor was not registered", checked) as (directory, manifest):
         lines, source = enumerate(predictions, 1), Path(provenance.model)
@@ -107,15 +107,15 @@ def _register(
     version: str,
     provenance: Asked | None = None,
 ) -> Imported:
-    """Stage and check predictions, and add them to the manifest of a corpus that is locked.
+    """Stage and check predictions, and add them to the corpus's manifest. The caller must hold the corpus's lock.
 
-    source: the file with the predictions, for messages and the manifest
+    source: the predictions' file, for messages and the manifest
     """
     staged, of_records = directory / _STAGING, bool(manifest.fields)
     with Stage(staged, _STAGED) as stage:
         for line, prediction in lines:
             stage.add((line, *prediction))
-    with asking(corpus_name, manifest=manifest) as store:
+    with open_store(corpus_name, manifest=manifest) as store:
         store.view("staged", [staged], _STAGED)
         _check_ids(store, corpus_name, source, of_records)
         strangers = first_ids(store, "predictions_strange")
@@ -131,10 +131,7 @@ def _register(
 
 
 def _checked(corpus_name: str, name: str, version: str, declared: Mapped) -> Manifest:
-    """Return the corpus's manifest.
-
-    Raise CorpusError if the corpus cannot have these predictions.
-    """
+    """Return the corpus's manifest. Raise CorpusError if these predictions cannot be added to the corpus."""
     manifest = manifest_of(corpus_name)
     check_name(name, version, manifest)
     if manifest.fields and declared:
@@ -146,7 +143,7 @@ def _checked(corpus_name: str, name: str, version: str, declared: Mapped) -> Man
 
 
 def _check_header(path: Path, format: str | None) -> None:
-    """Check that the file has a label column. A file without one may contain a score for each label instead."""
+    """Raise CorpusError if the file has no label column, perhaps because it has a score column for each label."""
     header = header_of(path, format or format_of(path) or "")
     if "id" in header and "label" not in header:
         raise CorpusError(
@@ -169,11 +166,11 @@ def _check_ids(store: Store, corpus_name: str, path: Path, of_records: bool) -> 
 def _is_same(
     store: Store, directory: Path, previous: Predictions, manifest: Manifest, mapping: Mapped, path: Path
 ) -> bool:
-    """Return whether the staged predictions are the same as the earlier ones.
+    """Return whether the staged predictions are the same as the earlier ones and cover the same posts.
 
-    Return False if they are the same but also cover posts that were added to the corpus later.
+    Posts may have been added to the corpus since the earlier import.
 
-    Raise CorpusError if they differ for a post that the earlier predictions cover.
+    Raise CorpusError if the predictions differ for a post covered by both.
     """
     store.view("earlier", [directory / "predictions" / previous.file], PREDICTIONS_SCHEMA)
     changed, first_changed = first_ids(store, "predictions_changed")
@@ -188,17 +185,17 @@ def _is_same(
 
 # --- Import of a TREC run as a ranked predictor for a corpus of records.
 #
-# A file is imported completely or not at all. Records that are not in the file have no ranked labels. The format is
-# described in corpora/predictions/rankings.py.
+# A file is imported completely or not at all. Records that are not in the file get no labels. The format is described
+# in corpora/predictions/rankings.py.
 
 
 @dataclass(frozen=True)
 class ImportedRun:
     """The result of importing a run.
 
-    without: the number of records in the corpus that the run omits
-    strangers: the ids in the run that are not in the corpus, in the order of the file
-    already: whether the same run had been imported before
+    without: number of records in the corpus that are not in the run
+    strangers: ids in the run that are not in the corpus, in the order of the file
+    already: whether the same run was already imported
     """
 
     predictions: Predictions
@@ -216,10 +213,10 @@ def import_ranked(
     vocabulary: str = "",
     progress: Progress = lambda count: None,
 ) -> ImportedRun:
-    """Import a run as a ranked predictor for the corpus. Importing the same file again changes nothing.
+    """Import a run as a ranked predictor for the corpus. Importing the same file again has no effect.
 
-    vocabulary: the name of a vocabulary; the run's labels must be concepts of its newest version; "" allows any label
-    progress: a function that is called with the number of bytes read
+    vocabulary: name of a vocabulary whose newest version must contain the run's labels; "" allows any label
+    progress: called with the number of bytes read
 
     Raise CorpusError and import nothing if the name is already used or the file has a fault.
     """
@@ -232,14 +229,14 @@ def import_ranked(
 
     concepts = set(vocabulary_named(vocabulary).concepts.values_list("key", flat=True)) if vocabulary else None
     with taking(corpus_name, f"nothing was imported from {path}", checked) as (_, manifest):
-        with asking(corpus_name, manifest=manifest) as store:
+        with open_store(corpus_name, manifest=manifest) as store:
             ids = [key for batch in store.query("ids") for key in batch.column("id").to_pylist()]
         run = read_run(path, ids, concepts, progress)
         if run.without == len(ids):
             raise CorpusError(
                 f"{path} contains none of the {len(ids):,} records in corpus {corpus_name}. Check the file."
             )
-        new_manifest, predictions = with_rankings(
+        new_manifest, predictions = add_rankings(
             corpus_name, manifest, run.scores.items(), name=name, version=version, source=path.name
         )
         if new_manifest is not manifest:

@@ -1,8 +1,8 @@
-"""Predictions in a file, and the mapping from a classifier's labels to ours.
+"""Read predictions from a file, and map a classifier's labels to ours.
 
 A prediction is a classifier's label for a post or record. A classifier may use `nb` for our label `no`, or `zh` where
-annotators distinguish zh-CN and zh-TW. The user must declare what such labels stand for. If a label stands for one of
-our labels, it is renamed. If it stands for several, it is kept as a coarse class.
+annotators distinguish zh-CN and zh-TW. The user must declare the equivalents of such labels. A label with a single
+equivalent is renamed, and a label with several equivalents is kept as a coarse class.
 """
 
 import math
@@ -25,7 +25,7 @@ from corpora.storage.intake import all_sound, judged, repeated
 FIELDS = ("id", "label", "score")
 OBLIGATORY = ("id", "label")
 
-Mapped = Mapping[str, tuple[str, ...]]  # from a label of the classifier to the labels that it stands for
+Mapped = Mapping[str, tuple[str, ...]]  # our labels by the classifier's label that stands for them
 Prediction = tuple[str, str, float | None]  # id, label, score
 
 
@@ -36,12 +36,12 @@ class _Every(frozenset[str]):
         return True
 
 
-# The valid labels for records. Because their classes are not languages, any label is valid.
+# The valid labels for records. Their classes are not languages, so any label is valid.
 EVERY_LABEL: Collection[str] = _Every()
 
 
 class UnknownLabel(RecordError):
-    """The error for a label that is neither a language code nor und, and that the user has not declared."""
+    """Raised for a label that is neither a language code, nor und, nor declared by the user."""
 
     def __init__(self, label: str) -> None:
         coarse = LANGUAGES[label].labels if label in LANGUAGES else ()
@@ -51,12 +51,12 @@ class UnknownLabel(RecordError):
 
 
 def is_label(code: str) -> bool:
-    """Return whether annotators can choose a code. They can choose und and any code that covers a single language."""
+    """Return whether annotators can choose a code: und, or any code of a single language."""
     return code == UND or (code in LANGUAGES and not LANGUAGES[code].labels)
 
 
 def read_map(pairs: Iterable[str]) -> dict[str, tuple[str, ...]]:
-    """Return the declared labels from options such as `zh=zh-CN,zh-TW`.
+    """Parse declared labels from options such as `zh=zh-CN,zh-TW`.
 
     Raise RecordError if a declaration is invalid.
     """
@@ -72,8 +72,8 @@ def read_map(pairs: Iterable[str]) -> dict[str, tuple[str, ...]]:
             raise RecordError(f"--map {pair}: {invalid[0]!r} is not a known label, such as de, zh-CN or und.")
         if len(set(targets)) < len(targets):
             raise RecordError(f"--map {pair}: a label occurs twice.")
-        # The code of a single language cannot be a class, unless the targets were added under it. For example, pt may
-        # be declared as pt-BR,pt-PT if an installation added these two under pt.
+        # The code of a single language cannot be a class, unless the targets were added under it. For example, pt can
+        # be declared as pt-BR,pt-PT if an installation has added these two under pt.
         if len(targets) > 1 and is_label(label) and not set(targets) <= set(finer(label)):
             raise RecordError(
                 f"--map {pair}: {label} is the code of one language and cannot stand for several. Rename the class in "
@@ -91,12 +91,12 @@ def classes(declared: Mapped) -> dict[str, tuple[str, ...]]:
 
 
 def read_label(value: object, declared: Mapped, also: Collection[str] = ()) -> tuple[str, bool]:
-    """Return the label in a source row, and whether it was respelled as a known code.
+    """Return the label in a source row, and whether it was converted to a known code.
 
-    A declared label with one target is renamed to its target.
+    A declared label with a single target is renamed to its target.
 
-    also: labels that are valid in addition to language codes, und and declared labels; EVERY_LABEL for records, for
-        which an empty label means und
+    also: valid labels in addition to language codes, und and declared labels; EVERY_LABEL for records, where an empty
+        label means und
 
     Raise RecordError for the first fault in the label.
     """
@@ -116,7 +116,7 @@ def read_label(value: object, declared: Mapped, also: Collection[str] = ()) -> t
     if of_records:
         code = whole(bare) if label in declared or not is_missing(label) else None
     else:
-        # The label is looked up as a code of another standard only if it is not valid as it is written.
+        # Look up the label as a code of another standard only if it isn't valid as written.
         codes = chain((label, bare), map(code_of, (label,)))
         code = next((code for code in codes if code in declared or is_label(code) or code in also), None)
     if code is None and is_missing(label):
@@ -139,12 +139,12 @@ def read_score(value: object) -> float | None:
     return score
 
 
-def folding(mappings: Iterable[Mapping[str, Iterable[str]]]) -> dict[str, str]:
-    """Return a mapping from each finer label to the coarse class that contains it.
+def coarse_by_label(mappings: Iterable[Mapping[str, Iterable[str]]]) -> dict[str, str]:
+    """Map each finer label to the coarse class that contains it.
 
-    Labels are compared after this mapping, so a predictor that returns zh is right on a post with the label zh-CN.
+    Labels are mapped before they are compared, so a predictor that returns zh is right on a post with the label zh-CN.
 
-    mappings: for each predictor, a mapping from its coarse classes to the labels that they stand for
+    mappings: for each predictor, the labels in each of its coarse classes
 
     Raise CorpusError if a label belongs to two classes.
     """
@@ -168,15 +168,15 @@ def folding(mappings: Iterable[Mapping[str, Iterable[str]]]) -> dict[str, str]:
 
 # --- Reading a file of predictions line by line.
 #
-# The predictions may be for a corpus (prediction_import.py) or for posts that are in no corpus.
+# The predictions can be for a corpus (prediction_import.py) or for posts that are not in a corpus.
 
 
 @dataclass
 class Notes:
     """Notes for the user about an imported file.
 
-    outside: the number of rows that were skipped because their ids were not requested
-    understood: the labels that were respelled as known codes
+    outside: number of rows skipped because their ids were not requested
+    understood: labels that were converted to known codes
     """
 
     outside: int = 0
@@ -196,12 +196,12 @@ def read_predictions(
     also: Collection[str] = (),
     only: Container[str] | None = None,
 ) -> tuple[dict[str, str], Notes]:
-    """Return a mapping from id to label, and notes on the file. The predictions belong to no corpus.
+    """Read predictions that are not imported into a corpus. Return labels by id, and notes on the file.
 
     Labels are renamed and checked in the same way as in import_predictions.
 
-    also: labels that are valid in addition to the usual ones (see read_label)
-    only: the requested ids, or None for all; rows with other ids are skipped
+    also: additional valid labels (see read_label)
+    only: ids to read, or None for all; rows with other ids are skipped
 
     Raise CorpusError if the file has a fault.
     """
@@ -235,10 +235,10 @@ def read_lines(
 ) -> Iterator[tuple[int, Prediction]]:
     """Yield each prediction in a file with its line number.
 
-    notes: the object that collects the notes on the file
-    only: the requested ids, or None for all; rows with other ids are skipped
+    notes: collects the notes on the file
+    only: ids to read, or None for all; rows with other ids are skipped
 
-    Raise CorpusError if a row is invalid. All unknown labels are reported in one error.
+    Raise CorpusError if a row is invalid. Unknown labels are reported in a single error.
     """
     file_format = format or format_of(path) or ""
     file_columns = Columns({field: field for field in FIELDS} | (columns or {}), OBLIGATORY, bare=True)
@@ -263,10 +263,10 @@ def _read(
     unknown: "_UnknownLabels",
     raw: Mapping[str, Any],
 ) -> Prediction | UnknownLabel | None:
-    """Read one row. Return None if its id was not requested.
+    """Parse a row. Return None if its id was not requested.
 
-    label_of: function that reads a label, see read_label
-    further_labels: labels that are valid in addition to the usual ones
+    label_of: parses a label, see read_label
+    further_labels: additional valid labels
 
     Raise RecordError if the id was requested but the row is invalid.
     """
@@ -293,10 +293,10 @@ def _read(
 class _UnknownLabels:
     """The unknown labels in a file.
 
-    rows: the number of rows with an unknown label
-    line: the line of the first such row
-    swapped: the number of such rows whose id is a label, so their columns may be swapped
-    first: for each unknown label, the line and the reason for its first row
+    rows: number of rows with an unknown label
+    line: line number of the first such row
+    swapped: number of such rows whose id is a label, which suggests that the columns are swapped
+    first: line number and error message of the first row with each unknown label
     """
 
     rows: int = 0

@@ -1,7 +1,7 @@
 """Predictors, and the labels that they assign to the posts of a corpus.
 
-A predictor is one of the detectors that voted, the majority of the default panel, or a set of imported predictions
-(prediction_import.py). It may assign a coarse class, which stands for several labels, as zh stands for zh-CN and zh-TW.
+A predictor is a detector that voted, the majority of the default panel, or a set of imported predictions
+(prediction_import.py). It can assign coarse classes, which stand for several labels, as zh stands for zh-CN and zh-TW.
 Ranked predictors can be looked up here by name, but their labels are read by rankings.py.
 """
 
@@ -13,22 +13,20 @@ from difflib import get_close_matches
 from corpora.core import CorpusError, listed
 from corpora.core.languages import LANGUAGES, finer
 from corpora.core.voters import DEFAULT, VOTERS
-from corpora.engines import Store, asking, full_disk_explained, texts
+from corpora.engines import Store, explain_full_disk, open_store, texts
 from corpora.storage import layout
 from corpora.storage.layout import Manifest, Predictions
 from corpora.storage.schemas import PREDICTIONS_SCHEMA
 
-MAJORITY = (
-    "majority"  # This predictor assigns the language that more than half of the default panel rank first, or und.
-)
+MAJORITY = "majority"  # predicts the language that more than half of the default panel rank first, or und
 
 
 @dataclass(frozen=True)
 class Predictor:
-    """A source of one label for each post or record.
+    """A source of a single label for each post or record.
 
-    version: "" for a built-in predictor
-    mapping: a mapping from each coarse class to the labels that it stands for
+    version: version of imported predictions, "" for a built-in predictor
+    mapping: the labels in each coarse class
     """
 
     name: str
@@ -40,7 +38,7 @@ class Predictor:
 
     @property
     def voted(self) -> bool:
-        """Return whether the predictor's labels come from the detectors' votes."""
+        """Whether the predictor is built in, so that its labels come from the detectors' votes."""
         return self.name in (*VOTERS, MAJORITY)
 
     @property
@@ -52,11 +50,11 @@ class Predictor:
 def find_predictor(corpus_name: str, spelled: str) -> Predictor:
     """Return a predictor by name: `cld2`, `majority`, `mine@2`, or `mine` if it has only one version.
 
-    Raise CorpusError if there is no such predictor, or if it ranks labels.
+    Raise CorpusError if there is no such predictor, or if it is ranked.
     """
     if Predictor(spelled).voted:
         coarse = {code: labels for code in LANGUAGES if (labels := finer(code))}
-        mapping = {code: labels for code, labels in coarse.items() if knows(Predictor(spelled), code)}
+        mapping = {code: labels for code, labels in coarse.items() if can_assign(Predictor(spelled), code)}
         return Predictor(spelled, mapping=mapping)
     manifest = layout.manifest_of(corpus_name)
     predictions = find_imported(corpus_name, spelled, () if manifest.fields else (*manifest.voters, MAJORITY))
@@ -69,9 +67,9 @@ def find_predictor(corpus_name: str, spelled: str) -> Predictor:
 
 
 def find_imported(corpus_name: str, spelled: str, others: Iterable[str] = ()) -> Predictions:
-    """Return imported predictions by name: `mine@2`, or `mine` if there is only one version. They may be ranked.
+    """Return imported predictions by name: `mine@2`, or `mine` if there is only one version. They can be ranked.
 
-    others: names that the caller accepts besides imported predictions, for the message
+    others: other predictors that the caller accepts, to list in the error message
 
     Raise CorpusError if there are no such predictions, or if the name is ambiguous.
     """
@@ -97,12 +95,11 @@ def find_imported(corpus_name: str, spelled: str, others: Iterable[str] = ()) ->
 
 
 def check_name(name: str, version: str, manifest: Manifest, *, ranked: bool = False) -> None:
-    """Check that new predictions can have this name and version.
+    """Raise CorpusError if new predictions cannot have this name and version.
+
+    The name or version may be invalid, or belong to existing predictions of the other type (ranked or not).
 
     ranked: whether the new predictions are ranked
-
-    Raise CorpusError if the name or version is invalid, or if one set of predictions with them is ranked and one is
-    not.
     """
     layout.check_spelling("predictor", "name", name)
     layout.check_spelling("predictor", "version", version)
@@ -114,11 +111,8 @@ def check_name(name: str, version: str, manifest: Manifest, *, ranked: bool = Fa
         raise CorpusError(f"The predictor {existing} already exists and {behaviour}. Choose another name or version.")
 
 
-def knows(predictor: Predictor, code: str) -> bool:
-    """Return whether a built-in predictor can assign a code.
-
-    The majority can if more than half of its detectors can.
-    """
+def can_assign(predictor: Predictor, code: str) -> bool:
+    """Return whether a built-in predictor can assign a code. For the majority, more than half of the detectors must."""
     detectors = predictor.detectors
     return 2 * sum(code in VOTERS[detector].languages for detector in detectors) > len(detectors)
 
@@ -130,7 +124,7 @@ def check_complete(
 
     complete: whether the predictor must cover all posts
 
-    Raise CorpusError if it does not, or if the corpus has no such predictions.
+    Raise CorpusError if the predictor must cover all posts but doesn't, or if the corpus has no such predictions.
     """
     if predictor.voted:
         if complete:
@@ -148,7 +142,7 @@ def check_complete(
 
 
 @contextmanager
-def predicting(
+def open_predictions(
     corpus_name: str,
     predictor: Predictor,
     manifest: Manifest | None = None,
@@ -161,15 +155,15 @@ def predicting(
     The label is und if the predictor assigns no language.
 
     complete: whether the predictions must cover all posts; otherwise, posts without a prediction have no row
-    other: a second predictor, whose labels are in the view `other_predicted`
+    other: second predictor, whose labels are in the view `other_predicted`
 
-    Raise CorpusError if the predictions must be complete but are not.
+    Raise CorpusError if the predictions must cover all posts but don't.
     """
     manifest = manifest or layout.manifest_of(corpus_name)
     views = {"predicted": predictor} | ({"other_predicted": other} if other else {})
     entries = {name: check_complete(corpus_name, source, manifest, complete=complete) for name, source in views.items()}
     detectors = dict.fromkeys(name for source in views.values() if source.voted for name in source.detectors)
-    with asking(corpus_name, manifest=manifest) as store:
+    with open_store(corpus_name, manifest=manifest) as store:
         if detectors:
             store.first_votes(detectors)
         for name, source in views.items():
@@ -191,9 +185,9 @@ def _view(store: Store, name: str, corpus_name: str, predictor: Predictor, entry
 def predicted_labels(
     corpus_name: str, predictor: Predictor, ids: Iterable[str], also: Iterable[str] = ()
 ) -> dict[str, str]:
-    """Return a mapping from id to the predictor's label. Existing predictions remain valid when the corpus grows.
+    """Return the predictor's labels by id. The predictor need not cover posts that were added to the corpus later.
 
-    ids: the ids of posts that must have a prediction
+    ids: ids of posts that must have a prediction
     also: additional ids, which are omitted if they are not in the corpus
 
     Raise CorpusError if one of `ids` is not in the corpus or has no prediction.
@@ -201,8 +195,8 @@ def predicted_labels(
     needed, manifest = list(dict.fromkeys(ids)), layout.manifest_of(corpus_name)
     all_ids = list(dict.fromkeys([*needed, *also]))
     with (
-        full_disk_explained("the predictions were not read"),
-        predicting(corpus_name, predictor, manifest, complete=False) as store,
+        explain_full_disk("the predictions were not read"),
+        open_predictions(corpus_name, predictor, manifest, complete=False) as store,
     ):
         store.rows("asked", texts(id=all_ids))
         labels: dict[str, str | None] = {}
@@ -218,23 +212,20 @@ def predicted_labels(
 
 
 def triggers(corpus_name: str, predictor: Predictor) -> dict[str, int]:
-    """Return the number of posts in the corpus to which the predictor assigns each label, including und."""
-    with full_disk_explained("the predictions were not counted"), predicting(corpus_name, predictor) as store:
+    """Count the posts to which the predictor assigns each label, including und."""
+    with explain_full_disk("the predictions were not counted"), open_predictions(corpus_name, predictor) as store:
         return counts(store, "label_counts")
 
 
-def labels_where(corpus_name: str, predictor: Predictor, other: Predictor) -> dict[str, int]:
-    """Return the number of posts to which the predictor assigns each label.
-
-    Only posts to which `other` assigns a different label are counted.
-    """
+def count_differing(corpus_name: str, predictor: Predictor, other: Predictor) -> dict[str, int]:
+    """Count the posts to which the predictor assigns each label, while `other` assigns a different one."""
     with (
-        full_disk_explained("the predictions were not counted"),
-        predicting(corpus_name, predictor, other=other) as store,
+        explain_full_disk("the predictions were not counted"),
+        open_predictions(corpus_name, predictor, other=other) as store,
     ):
         return counts(store, "labels_where_other_differs")
 
 
 def counts(store: Store, query: str) -> dict[str, int]:
-    """Run a query with the columns label and posts, and return a mapping from label to number of posts."""
+    """Run a query with the columns label and posts, and return the number of posts by label."""
     return {row["label"]: row["posts"] for row in store.fetch(query)}

@@ -1,11 +1,11 @@
 """Ranked labels for documents: TREC run files, the order of labels, and ranked predictors.
 
-A run has a line for each label of a document, with six fields separated by white space:
+A run has one line per document and label, with six fields separated by white space:
 
     31999R1400 Q0 2443 1 0.93 mysystem        document, Q0, label, rank, score, system
 
-Labels are sorted by descending score, and labels with the same score by their text. The rank field is ignored. A file
-contains the run of one system and may be compressed. In a corpus, a document without labels has no row.
+Labels are sorted by descending score, and labels with the same score alphabetically. The rank field is ignored. A file
+contains the run of a single system and can be compressed. In a corpus, documents without labels have no row.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -18,7 +18,7 @@ import pyarrow as pa
 from corpora.core import CorpusError, listed
 from corpora.core.arrow import pq
 from corpora.core.records import RecordError, read_number
-from corpora.engines import asking, full_disk_explained, texts
+from corpora.engines import explain_full_disk, open_store, texts
 from corpora.predictions.predictor_labels import check_name, find_imported
 from corpora.sources.compression import Progress, check_file
 from corpora.sources.text import field_count
@@ -30,15 +30,15 @@ from corpora.vocabulary.thesaurus import VocabularyError, read_key
 Ranking = Sequence[str]
 
 
-def ranked(scores: Mapping[str, float]) -> list[str]:
-    """Return the labels by descending score. Labels with the same score are sorted by their text."""
+def rank_labels(scores: Mapping[str, float]) -> list[str]:
+    """Sort labels by descending score. Labels with the same score are sorted alphabetically."""
     return sorted(scores, key=lambda label: (-scores[label], label))
 
 
-def joined(rankings: Iterable[Ranking]) -> list[str]:
-    """Combine several rankings into one. A label's score is the sum of 1/rank over the rankings that contain it.
+def fuse_rankings(rankings: Iterable[Ranking]) -> list[str]:
+    """Merge several rankings. A label's score is the sum of 1/rank over the rankings that contain it (reciprocal rank).
 
-    Labels with the same score are sorted by their text.
+    Labels with the same score are sorted alphabetically.
 
     Raise ValueError if a ranking contains a label twice.
     """
@@ -48,16 +48,15 @@ def joined(rankings: Iterable[Ranking]) -> list[str]:
             raise ValueError("A ranking contains a label twice. Each label must have one rank.")
         for rank, label in enumerate(ranking, 1):
             parts.setdefault(label, []).append(1 / rank)
-    # The result of fsum does not depend on the order of the rankings. With an ordinary sum, rounding could give equal
-    # scores different values.
-    return ranked({label: fsum(label_scores) for label, label_scores in parts.items()})
+    # Use fsum, whose result doesn't depend on the order of the rankings. With sum, rounding errors could break ties.
+    return rank_labels({label: fsum(label_scores) for label, label_scores in parts.items()})
 
 
 # --- TREC runs.
 
 
 CELLS = ("document", "Q0", "label", "rank", "score", "system")
-SHOWN = 40  # An error message shows this many characters of a faulty cell.
+SHOWN = 40  # maximum length of a faulty cell in error messages (characters)
 _FORMAT = "trec"
 
 
@@ -65,9 +64,9 @@ _FORMAT = "trec"
 class Run:
     """A system's scores for documents.
 
-    scores: a mapping from label to score for each requested document; empty if the run has no label for it
-    outside: the documents in the file that were not requested, in the order of the file
-    without: the number of requested documents that are not in the file
+    scores: scores by label, for each requested document; empty if the document is not in the file
+    outside: documents in the file that were not requested, in the order of the file
+    without: number of requested documents that are not in the file
     """
 
     system: str
@@ -77,7 +76,7 @@ class Run:
 
     def rankings(self) -> dict[str, list[str]]:
         """Return each document's labels, best first."""
-        return {document: ranked(scores) for document, scores in self.scores.items()}
+        return {document: rank_labels(scores) for document, scores in self.scores.items()}
 
 
 def read_run(
@@ -85,16 +84,16 @@ def read_run(
 ) -> Run:
     """Read a run.
 
-    documents: the ids of the requested documents
-    labels: the valid labels, or None if any label is valid
-    progress: a function that is called with the number of bytes read
+    documents: ids of the requested documents
+    labels: valid labels, or None if any label is valid
+    progress: called with the number of bytes read
 
     Raise CorpusError if a line is invalid or contradicts an earlier line.
     """
     check_file(path, _FORMAT)
     scores: dict[str, dict[str, float]] = {document: {} for document in documents}
     outside: dict[str, set[str]] = {}
-    interned: dict[str, str] = {}  # A label occurs in thousands of lines. They all share one string to save memory.
+    interned: dict[str, str] = {}  # saves memory, because a label can occur in thousands of lines
     system = ""
     for number, line in text_lines(path, _FORMAT, progress):
         try:
@@ -115,13 +114,13 @@ def read_run(
 
 
 def _cells(line: str, system: str) -> tuple[str, str, float, str]:
-    """Return the document, label, score and system from a line of a run.
+    """Parse a line of a run. Return the document, label, score and system.
 
-    system: the system of the earlier lines, or ""
+    system: the system in earlier lines, or ""
 
     Raise RecordError if the line is invalid or belongs to a different system.
     """
-    # An id may contain a no-break space, so the line is split only at ASCII white space, which bytes.split does.
+    # Split the line as bytes, which splits only at ASCII white space, because ids can contain no-break spaces.
     cells = [cell.decode() for cell in line.encode().split()]
     if len(cells) != len(CELLS):
         raise RecordError(f"The row has {field_count(cells)}, but a run has {len(CELLS)}: {', '.join(CELLS)}.")
@@ -145,18 +144,18 @@ def _label(written: str, labels: Collection[str] | None) -> str:
     return written
 
 
-# --- Ranked predictors of a corpus. They come from a file (prediction_import.py) or from concept_rankers.py.
+# --- Ranked predictors of a corpus, which come from a file (prediction_import.py) or from concept_rankers.py.
 
 
-Scores = Mapping[str, float]  # from label to score
+Scores = Mapping[str, float]  # scores by label
 
 
-def ranked_for(corpus_name: str, spelled: str, ids: Iterable[str]) -> dict[str, list[str]]:
-    """Return a mapping from document id to the labels that a predictor ranks for it, best first.
+def load_rankings(corpus_name: str, spelled: str, ids: Iterable[str]) -> dict[str, list[str]]:
+    """Return a predictor's labels for each document, best first.
 
     spelled: the predictor's name, such as `mine@2`, or `mine` if it has only one version
 
-    Raise CorpusError if the corpus has no such predictor, or if the predictor does not rank labels.
+    Raise CorpusError if the corpus has no such predictor, or if the predictor is not ranked.
     """
     predictions = find_imported(corpus_name, spelled)
     if not predictions.ranked:
@@ -165,7 +164,7 @@ def ranked_for(corpus_name: str, spelled: str, ids: Iterable[str]) -> dict[str, 
             "required. Import them with import_predictions --ranked."
         )
     labels: dict[str, list[str]] = {key: [] for key in ids}
-    with full_disk_explained("the ranked labels were not read"), asking(corpus_name) as store:
+    with explain_full_disk("the ranked labels were not read"), open_store(corpus_name) as store:
         store.view("ranked", [_file(corpus_name, predictions)], RANKED_SCHEMA)
         store.rows("asked", texts(id=labels))
         for batch in store.query("ranked_of"):
@@ -173,17 +172,15 @@ def ranked_for(corpus_name: str, spelled: str, ids: Iterable[str]) -> dict[str, 
     return labels
 
 
-def with_rankings(
+def add_rankings(
     corpus_name: str, manifest: Manifest, scores: Iterable[tuple[str, Scores]], *, name: str, version: str, source: str
 ) -> tuple[Manifest, Predictions]:
     """Write the file of a ranked predictor.
 
-    Return a manifest that includes the predictor, and the entry of the predictor in this manifest.
+    Return a manifest that includes the predictor, and the predictor's entry in it. The manifest is not saved. If
+    `manifest` already has the same predictions, it is returned unchanged. The caller must hold layout.changing.
 
-    The manifest is not saved. If the given manifest already has the same predictions, it is returned unchanged. The
-    caller must hold layout.changing.
-
-    scores: (document id, mapping from label to score) pairs, one for each document
+    scores: a pair of document id and scores for each document
 
     Raise CorpusError if the name is already used, or if the predictor exists with different labels.
     """
@@ -202,7 +199,7 @@ def with_rankings(
 
 
 def _table(scores: Iterable[tuple[str, Scores]]) -> pa.Table:
-    rows = sorted((key, ranked(label_scores), label_scores) for key, label_scores in scores if label_scores)
+    rows = sorted((key, rank_labels(label_scores), label_scores) for key, label_scores in scores if label_scores)
     columns = [
         [key for key, _, _ in rows],
         [labels for _, labels, _ in rows],
@@ -215,11 +212,9 @@ def _table(scores: Iterable[tuple[str, Scores]]) -> pa.Table:
 
 
 def _is_same(corpus_name: str, previous: Predictions, manifest: Manifest, table: pa.Table, source: str) -> bool:
-    """Return whether the predictor already has the same labels.
+    """Return whether the predictor already has the same labels and the corpus has not grown since then.
 
-    Return False if the labels are the same but the corpus has grown.
-
-    Raise CorpusError if the labels of a record that was already in the corpus differ.
+    Raise CorpusError if the labels differ for a record that was already in the corpus.
     """
     earlier, current = (
         {row.pop("id"): row for row in rows.to_pylist()}

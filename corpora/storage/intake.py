@@ -23,7 +23,7 @@ from django.conf import settings
 from corpora.core import NAMED, CorpusError, TooManyRejected, listed
 from corpora.core.arrow import pq
 from corpora.core.records import Record, RecordError, read_record
-from corpora.engines import Store, asking, full_disk_explained
+from corpora.engines import Store, explain_full_disk, open_store
 from corpora.sources.compression import BINARY, Progress, damage_explained
 from corpora.sources.readers import Row
 from corpora.sources.text import MAX_LINE, NOT_UTF8, NUL, UTF_8, Fault, by_its_mark, encoding_of, lines_of
@@ -213,7 +213,7 @@ def taking(name: str, consequence: str, check: Callable[[], Manifest]) -> Iterat
         anything is written, and again while the corpus is locked
     """
     check()
-    with changing(name) as directory, full_disk_explained(consequence):
+    with changing(name) as directory, explain_full_disk(consequence):
         yield directory, check()
 
 
@@ -380,7 +380,7 @@ def deduplicate(name: str, directory: Path, manifest: Manifest, log: RejectLog) 
     query, difference = (
         ("repeats_of_records", _DIFFERENCES[manifest.declared]) if fields else ("repeats", "another text")
     )
-    with asking(name, manifest=manifest) as store, pq.ParquetFile(directory / _STAGING) as staged:
+    with open_store(name, manifest=manifest) as store, pq.ParquetFile(directory / _STAGING) as staged:
         store.view("staged", [directory / _STAGING], _staged_schema(manifest), fields)
         repeats = (row for batch in store.query(query) for row in zip(*batch.to_pydict().values(), strict=True))
         writer = PartWriter(directory / "parts", len(manifest.parts), schema)

@@ -13,7 +13,7 @@ from django.db.models import Count, Sum
 
 from corpora.core import CorpusError
 from corpora.core.voters import VOTERS
-from corpora.engines import asking, texts
+from corpora.engines import open_store, texts
 from corpora.models import Corpus, Draw
 from corpora.predictions.predictor_labels import MAJORITY, find_imported
 from corpora.storage import bucket, layout
@@ -149,7 +149,7 @@ def declared_counts(corpus_name: str) -> Declared:
     """
     by_language: dict[str, Counter[str]] = {}
     numbers = Counter[int]()
-    with asking(corpus_name) as store:
+    with open_store(corpus_name) as store:
         for batch in store.query("declared_counts"):
             for row in batch.to_pylist():
                 labels = row["declared"] or []
@@ -184,7 +184,7 @@ def declared_records(
     """
     manifest = layout.manifest_of(corpus_name)
     layout.check_fields(corpus_name, manifest, fields)
-    with asking(corpus_name, manifest=manifest) as store:
+    with open_store(corpus_name, manifest=manifest) as store:
         present = {row["language"] for batch in store.query("declared_counts") for row in batch.to_pylist()}
         selected = sorted(present if languages is None else languages)
         if absent := [language for language in selected if language not in present]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from corpora.core import CorpusError, records
 from corpora.core.languages import code_of
 from corpora.core.values import MISSING, Respelled, is_free, is_missing, is_removed, tidy, whole
-from corpora.engines import full_disk_explained
+from corpora.engines import explain_full_disk
 from corpora.models import Corpus
 from corpora.sources.compression import BINARY, Progress, check_file, format_of, unpacked
 from corpora.sources.documents import DOCUMENTS, read_any
@@ -231,7 +231,7 @@ def import_files(name: str, files: list[Checked], terms: Terms) -> Iterator[Outc
     with layout.changing(name) as directory:
         manifest = open_corpus(name, terms)
         for file in files:
-            with full_disk_explained(f"nothing was imported from {file.path}"):
+            with explain_full_disk(f"nothing was imported from {file.path}"):
                 outcome, manifest = _import(name, directory, manifest, file, terms)
             # The row is created after each file, because the command may fail at the next file. If the command was
             # killed before it could create the row, running it again does so.

@@ -23,7 +23,7 @@ import pyarrow as pa
 from corpora.core import CorpusError
 from corpora.core.arrow import pc, pq
 from corpora.core.records import RecordError, read_number, read_string
-from corpora.engines import Store, asking, full_disk_explained
+from corpora.engines import Store, explain_full_disk, open_store
 from corpora.models import Draw
 from corpora.sources.compression import Progress, check_file, format_of
 from corpora.sources.readers import Columns, read_rows
@@ -57,7 +57,7 @@ def filtering(corpus_name: str, manifest: Manifest | None = None) -> Iterator[St
     manifest = manifest or layout.manifest_of(corpus_name)
     layout.check_pairs(corpus_name, manifest)
     files = [layout.corpus_dir(corpus_name) / "scores" / scores.file for scores in manifest.pair_scores]
-    with full_disk_explained("the scores were not read"), asking(corpus_name, manifest=manifest) as store:
+    with explain_full_disk("the scores were not read"), open_store(corpus_name, manifest=manifest) as store:
         store.view("scores", files, SCORES_SCHEMA)
         store.define("filtered", "filtered")
         yield store
@@ -180,7 +180,7 @@ def _written(
     corpus_name: str, manifest: Manifest, staged: Path, file: Path, path: Path, scores: layout.Scores
 ) -> tuple[layout.Scores, int, list[str]]:
     """Write the scores to a new file. Return their entry, the number of unknown ids, and the first unknown ids."""
-    with asking(corpus_name, manifest=manifest) as store:
+    with open_store(corpus_name, manifest=manifest) as store:
         store.view("staged", [staged], _STAGED)
         intake.check_repeats(store, path)
         outside, first_outside, query = 0, list[str](), "scores_of_responses"

@@ -21,7 +21,7 @@ from corpora.core.arrow import pq
 from corpora.core.languages import UND, code_of
 from corpora.core.values import is_empty
 from corpora.core.voters import VOTERS
-from corpora.engines import Store, asking
+from corpora.engines import Store, open_store
 from corpora.models import Corpus
 from corpora.sources.compression import check_file
 from corpora.sources.readers import Columns, read_rows
@@ -85,7 +85,7 @@ def find_circles(store: Store) -> None:
     store.keep("links", "messages_linked")
     distance, previous = 1, -1
     while (links := store.size("links")) and not (links == previous and distance >= links):
-        store.keep_anew("links", "messages_followed")
+        store.replace("links", "messages_followed")
         distance, previous = 2 * distance, links
     store.keep("circles", "messages_in_circles")
 
@@ -259,7 +259,7 @@ def _make(
             file = files.enter_context(listed.open("w", encoding="utf-8"))
             logs.append(RejectLog(path, terms.format_of(path), listed, file=file))
         stage(staged, logs, terms)
-        with asking(name, manifest=manifest) as store:
+        with open_store(name, manifest=manifest) as store:
             join(store, staged)
             duplicates = _log_repeats(store, logs)
             for log in logs:

@@ -1,8 +1,8 @@
-"""Voting on a corpus: the detectors read every post, on all cores of this machine or on a Spark cluster.
+"""Run the detectors on every post of a corpus, on all cores of this machine or on a Spark cluster.
 
-The votes on each part of the corpus are a Parquet file. corpora/core/voters.py combines the votes of the detectors. A
-part is committed when all its posts have votes. Until then, votes that are computed on this machine are saved in
-pieces, so that an interrupted run can resume. Spark repeats parts that were in progress.
+Each part of the corpus has a Parquet file of votes. corpora/core/voters.py combines the votes of the detectors. A part
+is committed once all its posts have votes. Until then, votes computed on this machine are saved in pieces, so that an
+interrupted run can resume. On Spark, parts that were in progress are computed again.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ from corpora import system
 from corpora.core import CorpusError
 from corpora.core.arrow import pc, pq
 from corpora.core.voters import VOTERS, Voter, voter_versions, voters_with
-from corpora.engines import full_disk_explained, spread
+from corpora.engines import cluster_map, explain_full_disk
 from corpora.storage import layout
 from corpora.storage.layout import Manifest
 from corpora.storage.schemas import votes_schema
@@ -36,20 +36,20 @@ from corpora.votes.vote_worker import Chunk, counted_schema, vote_on, vote_on_al
 # --- Votes on an incomplete part. They are saved in pieces, so that an interrupted run loses at most one piece.
 #
 # The pieces are in <corpus>/voting/<key>/, where the key identifies the part, the voters and the options. They are
-# assembled into the file with the part's votes and then deleted. The file is the same as after an uninterrupted run.
+# assembled into the part's file of votes and then deleted. The file is the same as after an uninterrupted run.
 
 
-PIECE_CHUNKS = 5  # This many chunks take half a second, or several seconds on a busy machine.
+PIECE_CHUNKS = 5  # chunks per piece, which take half a second, or several seconds on a busy machine
 
 
 @dataclass
 class Pieces:
     """The saved pieces of votes on a part.
 
-    folder: the folder of the pieces
-    schema: the schema of the votes
-    number: the number of the next piece
-    chunks: the chunks that will be saved in the next piece
+    folder: folder of the pieces
+    schema: schema of the votes
+    number: number of the next piece
+    chunks: chunks to save in the next piece
     """
 
     folder: Path
@@ -58,9 +58,9 @@ class Pieces:
     chunks: list[Chunk] = field(default_factory=list)
 
     def saved(self) -> Iterator[Chunk]:
-        """Yield the chunks that an earlier run saved, in order.
+        """Yield the chunks saved by an earlier run, in order.
 
-        The first chunk of each piece has the number of unanimous posts in the whole piece, and all other chunks have 0.
+        The number of unanimous posts in a piece is returned with its first chunk, and all other chunks have 0.
         """
         while (file := self._file()).exists():
             with pa.ipc.open_file(file) as piece:
@@ -90,7 +90,7 @@ class Pieces:
 
 
 def pieces_of(directory: Path, part: layout.Part, k: int, versions: dict[str, str], chunk_rows: int) -> Pieces:
-    """Return the pieces of a part. Delete all pieces that belong to other parts or were made with different options."""
+    """Return the pieces of a part. Delete all pieces of other parts, and those from runs with different options."""
     key = json.dumps([part.sha256, k, versions, chunk_rows], sort_keys=True)
     folder = directory / "voting" / hashlib.sha256(key.encode()).hexdigest()[:16]
     for other_folder in (directory / "voting").glob("*"):
@@ -102,13 +102,13 @@ def pieces_of(directory: Path, part: layout.Part, k: int, versions: dict[str, st
 
 _CHUNK_ROWS = 2_000
 PIECE = PIECE_CHUNKS * _CHUNK_ROWS  # number of posts in a piece
-# The number of chunks that are sent to each worker in advance. A worker thus need not wait for this process, which also
-# writes the results.
+# Number of chunks that are queued for each worker, so that it need not wait for this process, which also writes the
+# results.
 _AHEAD = 3
 
 Worker = subprocess.Popen[bytes]
-# The votes on a part, and the number of posts in the part on which the detectors are unanimous.
-Voted = tuple[pa.Table, int]
+# The votes on a part, and the part's number of posts with unanimous votes.
+PartVotes = tuple[pa.Table, int]
 Map = Callable[[Callable[[pa.RecordBatch], Chunk], Iterable[pa.RecordBatch]], Iterator[Chunk]]
 
 
@@ -124,14 +124,14 @@ def prelabel(
 ) -> Manifest:
     """Compute the votes on every part of a corpus, and return the updated manifest.
 
-    A part is skipped if it already has votes by the same detectors with the same options.
+    A part is skipped if it already has votes from the same detectors with the same options.
 
-    voters: the names of the detectors; empty for those that have voted on the corpus, or the default panel if none has
-    k: the maximum number of languages per detector
-    processes: the number of processes on this machine; None for one per core, or for Spark if that is the engine
-    again: whether to replace votes by other versions of the detectors or with other options
-    min_scores: the minimum score of a vote for some of the detectors, instead of their default
-    progress: a function that is called with the number of posts done, including skipped ones
+    voters: names of the detectors; empty for those that have voted on the corpus, or the default panel if none has
+    k: maximum number of languages per detector
+    processes: number of processes on this machine; None for Spark if it is the engine, otherwise one per core
+    again: whether to replace votes from other versions of the detectors or with other options
+    min_scores: minimum scores by detector, which replace the detectors' own
+    progress: called with the number of posts done, including skipped ones
 
     Raise CorpusError if votes are outdated and `again` is False.
     """
@@ -146,13 +146,13 @@ def prelabel(
         missing = [index for index, old in enumerate(saved) if old is None or old in outdated]
         progress(sum(part.rows for index, part in enumerate(manifest.parts) if index not in missing))
         parts = [manifest.parts[index] for index in missing]
-        with _voting(name, directory, parts, k, detectors, processes, progress) as voted:
+        with _open_votes(name, directory, parts, k, detectors, processes, progress) as voted:
             for index in missing:
-                # The old votes stay until the new ones are committed, so the new file needs a name of its own.
+                # The old votes are kept until the new ones are committed, so the new file needs a different name.
                 old, fresh = saved[index], layout.part_name(index + 1)
                 is_taken = old is not None and old.name == fresh
                 file = directory / "votes" / (fresh.replace(".parquet", "-again.parquet") if is_taken else fresh)
-                with full_disk_explained(f"the last votes on part {index + 1:,} of corpus {name} were not saved"):
+                with explain_full_disk(f"the last votes on part {index + 1:,} of corpus {name} were not saved"):
                     rows, agreed = _write(next(voted), file)
                     votes = layout.VotesPart(file.name, rows, agreed, layout.digest_of(file), k, versions)
                     manifest = replace(manifest, votes=(*manifest.votes[:index], votes, *manifest.votes[index + 1 :]))
@@ -164,7 +164,7 @@ def prelabel(
 
 
 def _names(corpus_name: str, voters: Sequence[str]) -> Sequence[str]:
-    """Return the names of the detectors that vote on a corpus. The parameters are those of `prelabel`.
+    """Return the names of the detectors that vote on a corpus. Parameters are as in `prelabel`.
 
     Raise CorpusError if the corpus contains records, or if a detector is not installed.
     """
@@ -192,7 +192,7 @@ def _difference(name: str, votes: layout.VotesPart, k: int, versions: dict[str, 
 
 
 @contextmanager
-def _voting(
+def _open_votes(
     name: str,
     directory: Path,
     parts: Sequence[layout.Part],
@@ -200,47 +200,44 @@ def _voting(
     voters: tuple[Voter, ...],
     processes: int | None,
     progress: Callable[[int], object],
-) -> Iterator[Iterator[Voted]]:
-    """Open an iterator that computes and yields the votes on each part, in order."""
-    spreading = spread() if processes is None else None
+) -> Iterator[Iterator[PartVotes]]:
+    """Open an iterator that yields the votes on each part, in order."""
+    spreading = cluster_map() if processes is None else None
     if spreading:
         with closing(_votes_on_cluster(spreading, directory, parts, k, voters, progress)) as voted:
             yield voted
     else:
-        with _mapping(processes or system.usable(), name) as mapping:
-            yield _votes_here(mapping, directory, parts, k, voters, progress)
+        with _open_map(processes or system.usable(), name) as mapping:
+            yield _votes_locally(mapping, directory, parts, k, voters, progress)
 
 
 @contextmanager
-def _mapping(processes: int, name: str) -> Iterator[Map]:
-    """Yield a function that works like `map` but applies a function to chunks in several processes.
-
-    If the number of processes is 1, this process does the work.
-    """
+def _open_map(processes: int, name: str) -> Iterator[Map]:
+    """Provide a function that works like `map`, but in several processes. With one process, it is `map` itself."""
     if processes == 1:
         yield map
         return
-    workers = dict(_begin() for _ in range(processes))
+    workers = dict(_start_worker() for _ in range(processes))
     try:
         yield partial(_map, workers, name)
     finally:
-        # Workers can be killed at any time, because they have sent all finished work.
+        # It is safe to kill workers at any time, because they have sent all finished work.
         for connection, process in workers.items():
             process.kill()
             process.wait()
             connection.close()
 
 
-def _begin() -> tuple[Connection, Worker]:
-    """Start a worker process. Return the connection to it, and the process.
+def _start_worker() -> tuple[Connection, Worker]:
+    """Start a worker process. Return a connection to it, and the process.
 
-    Each worker has a connection of its own. In the standard library's pool, all workers share one connection, and the
-    pool hangs if a worker is killed while it writes to it.
+    Each worker has its own connection. In the standard library's pool, all workers share a connection, and the pool
+    hangs if a worker is killed while writing to it.
 
     The worker is a separate program. A forked process would inherit database connections and the locks of other
     threads, and the standard library's spawn method would run the caller's script again. The worker has the same import
-    path as this process, without the current folder. It is in a process group of its own, so that signals from a
-    terminal, a shell or `timeout` reach only this process, which then stops the workers.
+    path as this process, without the current folder. It has its own process group, so that signals from a terminal, a
+    shell or `timeout` reach only this process, which then stops the workers.
     """
     ours, theirs = Pipe()
     process = subprocess.Popen(  # noqa: S603 - this program
@@ -269,7 +266,7 @@ def _map(
         if (next_chunk := next(chunks_left, None)) is not None:
             number, chunk = next_chunk
             busy[connection].append(number)
-            with _explained(workers[connection], name):
+            with _explain_exit(workers[connection], name):
                 connection.send((vote, chunk))
 
     for connection in [*workers] * _AHEAD:
@@ -277,7 +274,7 @@ def _map(
     while busy_connections := [connection for connection, numbers in busy.items() if numbers]:
         for ready in wait(busy_connections):
             assert isinstance(ready, Connection)
-            with _explained(workers[ready], name):
+            with _explain_exit(workers[ready], name):
                 result = ready.recv()
             if isinstance(result, Exception):
                 raise result
@@ -289,11 +286,11 @@ def _map(
 
 
 @contextmanager
-def _explained(worker: Worker, name: str) -> Iterator[None]:
-    """Replace the error that occurs if a worker ends early with a CorpusError."""
+def _explain_exit(worker: Worker, name: str) -> Iterator[None]:
+    """Convert errors that occur if a worker exits early to CorpusError."""
     try:
         yield
-    except (EOFError, OSError) as error:  # OSError is raised if the connection ends in the middle of a message.
+    except (EOFError, OSError) as error:  # OSError if the connection is closed in the middle of a message
         worker_noun, saved = f"A process that read posts of corpus {name}", "Finished votes are saved"
         status = worker.wait()
         if status == -signal.SIGKILL:
@@ -305,24 +302,24 @@ def _explained(worker: Worker, name: str) -> Iterator[None]:
         raise CorpusError(f"{worker_noun} {why}. {saved}. To continue, run the command again.") from error
 
 
-def _votes_here(
+def _votes_locally(
     mapping: Map,
     directory: Path,
     parts: Sequence[layout.Part],
     k: int,
     voters: tuple[Voter, ...],
     progress: Callable[[int], object],
-) -> Generator[Voted, None, None]:
+) -> Generator[PartVotes, None, None]:
     """Yield the votes on each part, computed by processes on this machine.
 
-    While a part is being written, the processes already work on the next one.
+    While the caller writes a part, the processes already work on the next one.
     """
     chunks_left: Iterator[Chunk] | None = None
     for part in parts:
         pieces = pieces_of(directory, part, k, voter_versions(voters), _CHUNK_ROWS)
         done = list(pieces.saved())
         progress(sum(votes.num_rows for votes, _ in done))
-        if chunks_left is None:  # Only the first part can have pieces that an interrupted run saved.
+        if chunks_left is None:  # only the first part can have pieces from an interrupted run
             vote = partial(vote_on, k, voters)
             chunks_left = mapping(vote, islice(_chunks(directory, parts), len(done), None))
         rows = sum(votes.num_rows for votes, _ in done)
@@ -349,11 +346,8 @@ def _votes_on_cluster(
     k: int,
     voters: tuple[Voter, ...],
     progress: Callable[[int], object],
-) -> Generator[Voted, None, None]:
-    """Yield the votes on each part, computed by the machines of the Spark cluster.
-
-    These machines read the parts directly, and this process writes the results.
-    """
+) -> Generator[PartVotes, None, None]:
+    """Yield the votes on each part, computed on the Spark cluster, whose machines read the parts directly."""
     files = [directory / "parts" / part.name for part in parts]
     vote, schema = partial(vote_on_all, k, voters), counted_schema(voters)
     with closing(spreading(files, ["id", "text"], vote, schema, _CHUNK_ROWS)) as tables:
@@ -362,10 +356,10 @@ def _votes_on_cluster(
             yield counted.select(schema.names[:-1]), pc.sum(counted["unanimous"]).as_py()
 
 
-def _write(voted: Voted, file: Path) -> tuple[int, int]:
-    """Write the votes on a part. Return the number of posts, and the number on which the detectors are unanimous."""
+def _write(voted: PartVotes, file: Path) -> tuple[int, int]:
+    """Write the votes on a part. Return the number of posts, and the number of posts with unanimous votes."""
     votes, agreed = voted
-    # The votes are written as one chunk, so that the file does not depend on how workers and pieces divided them.
+    # Write a single chunk, so that the file doesn't depend on how the votes were divided into chunks and pieces.
     pq.write_table(votes.combine_chunks(), file)
     layout.sync(file)
     layout.sync(file.parent)

@@ -1,8 +1,7 @@
-"""The worker process that computes the votes on posts. votes/vote_run.py starts several of them.
+"""The worker process that computes votes on posts. votes/vote_run.py starts several of them.
 
-Spark executors use the functions of this module too.
-
-This module must not import an engine, because a worker that has loaded DuckDB prints pages of errors when it exits.
+Spark executors also use the functions in this module. The module must not import an engine, because a worker that has
+loaded DuckDB prints pages of errors when it exits.
 """
 
 import sys
@@ -22,21 +21,21 @@ from corpora.core.masking import clean_for_detectors, count_letters
 from corpora.core.voters import Voter, all_unanimous
 from corpora.storage.schemas import votes_schema
 
-# The votes on some posts, and the number of these posts on which the detectors are unanimous.
+# The votes on some posts, and the number of these posts with unanimous votes.
 Chunk = tuple[pa.RecordBatch, int]
 
 
 def main() -> None:
-    """Answer the requests of the parent process until it exits.
+    """Serve requests from the parent process until it exits.
 
     Each request is a function and its argument. The worker calls the function and sends back the result.
 
-    argv[1]: the file descriptor of the connection
+    argv[1]: file descriptor of the connection
     """
     connection = Connection(int(sys.argv[1]))
     requests = SimpleQueue[Any]()
-    # A thread reads the next request while the current one is being answered. Otherwise, each process could wait for
-    # the other to read.
+    # A thread receives the next request while the current one is processed. Otherwise, both processes could be blocked
+    # in a write, each waiting for the other to read.
     Thread(target=_read_requests, args=(connection, requests), daemon=True).start()
     while (question := requests.get()) is not None:
         vote, posts = question
@@ -44,12 +43,12 @@ def main() -> None:
             result = vote(posts)
         except Exception as error:  # noqa: BLE001 - the parent raises it
             result = error
-        with suppress(OSError):  # This error means that the parent has exited.
+        with suppress(OSError):  # the parent has exited
             connection.send(result)
 
 
 def _read_requests(connection: Connection, requests: SimpleQueue[Any]) -> None:
-    with suppress(EOFError, OSError):  # OSError is raised if the connection ends in the middle of a message.
+    with suppress(EOFError, OSError):  # OSError if the connection is closed in the middle of a message
         while True:
             requests.put(connection.recv())
     requests.put(None)
@@ -66,9 +65,9 @@ def vote_on(k: int, voters: Sequence[Voter], posts: pa.RecordBatch) -> Chunk:
 
 
 def _rankings(voter: Voter, texts: Sequence[str], k: int) -> Rankings:
-    """Return a voter's votes, without those that it is not sure enough of.
+    """Return a voter's votes, except those below its minimum score.
 
-    Raise CorpusError, which names the voter's package, if the votes are not valid.
+    Raise CorpusError with the name of the voter's package if the votes are not valid.
     """
     try:
         rankings = ranked(voter.vote(texts, k), k)
@@ -85,17 +84,13 @@ def _rankings(voter: Voter, texts: Sequence[str], k: int) -> Rankings:
 def counted_schema(voters: Iterable[Voter]) -> pa.Schema:
     """Return the schema of votes with the additional column `unanimous`.
 
-    In the first row of a batch, this column contains the number of posts in the batch on which the detectors are
-    unanimous. In all other rows, it is 0.
+    In the first row of a batch, it contains the batch's number of posts with unanimous votes. In other rows, it is 0.
     """
     return votes_schema(voter.name for voter in voters).append(pa.field("unanimous", pa.int64(), nullable=False))
 
 
 def vote_on_all(k: int, voters: Sequence[Voter], batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Yield the votes on batches of posts.
-
-    The count of unanimous posts is a column, because Spark returns only columns.
-    """
+    """Yield the votes on batches of posts, with the schema of `counted_schema`, because Spark returns only columns."""
     for posts in batches:
         votes, agreed = vote_on(k, voters, posts)
         counts = pa.array(np.r_[agreed, np.zeros(len(votes) - 1, np.int64)][: len(votes)], pa.int64())

@@ -13,7 +13,7 @@ from django.core.management import CommandError
 
 from annotate.actions.registry import call_command
 from corpora.core import CorpusError
-from corpora.engines import full_disk_explained
+from corpora.engines import explain_full_disk
 from corpora.storage import intake
 from corpora.storage.layout import corpus_dir, manifest_of, read_manifest
 from tests.corpora.on_disk import bytes_of
@@ -179,9 +179,9 @@ def test_duckdb_that_finds_no_room_to_spill_is_explained_as_a_full_disk_and_noth
     with duckdb.connect(config=config) as connection:
         connection.execute("SET max_temp_directory_size = '5MB'")
         sort = connection.sql("SELECT i, md5(i::VARCHAR) AS m FROM range(5000000) t(i) ORDER BY m")
-        with pytest.raises(CorpusError, match="The disk is full: x"), full_disk_explained("x"):
+        with pytest.raises(CorpusError, match="The disk is full: x"), explain_full_disk("x"):
             sort.to_arrow_table()
-    with pytest.raises(PermissionError), full_disk_explained("nothing was done"):
+    with pytest.raises(PermissionError), explain_full_disk("nothing was done"):
         raise PermissionError(errno.EACCES, "Permission denied")
 
 

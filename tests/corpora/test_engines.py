@@ -10,7 +10,7 @@ from django.core.management import CommandError
 
 from corpora.core import CorpusError
 from corpora.core.voters import DEFAULT
-from corpora.engines import SQL, asking, posts_by_author, votes_in
+from corpora.engines import SQL, open_store, posts_by_author, votes_in
 from corpora.storage.layout import Manifest, corpora_dir, corpus_dir, manifest_of
 from corpora.storage.schemas import votes_schema
 from tests.corpora.conftest import FULL, POSTS
@@ -29,7 +29,7 @@ def test_a_worker_that_votes_loads_no_engine_and_no_django():
 def test_the_first_votes_are_those_that_each_detector_names_first_and_und_where_it_names_none(data_dir):
     ranked = [{"language": "de", "score": 0.5}, {"language": "nl", "score": 0.25}]
     rows = [{"id": "a", "letters": 9, "langid": ranked, "cld2": [], "fasttext": ranked[1:]}]
-    with asking("none", manifest=Manifest("", True, "")) as store:
+    with open_store("none", manifest=Manifest("", True, "")) as store:
         store.connection.execute("DROP TABLE votes")
         store.rows("votes", pa.Table.from_pylist(rows, schema=votes_schema()))
         store.first_votes()
@@ -41,7 +41,7 @@ def test_the_first_votes_are_those_that_each_detector_names_first_and_und_where_
 
 
 def test_what_is_defined_follows_its_source_and_what_is_kept_does_not(data_dir):
-    with asking("none", manifest=Manifest("", True, "")) as store:
+    with open_store("none", manifest=Manifest("", True, "")) as store:
         store.rows("given", pa.table({"id": ["a", "b"], "lang": ["de", "en"], "fields": [1, 2]}))
         store.select("predicted", "given", {"id": "id", "label": "lang"})  # under other names
         rows = [row for batch in store.query("label_counts") for row in batch.to_pylist()]
@@ -123,7 +123,7 @@ def test_a_query_sees_what_its_manifest_names(write, import_corpus):
     before = manifest_of("c")
     import_corpus("c", write("b.jsonl", POSTS[:2]))
     for manifest, ids in ((before, ["7"]), (None, ["7", "1", "2"])):
-        with asking("c", manifest=manifest) as store:
+        with open_store("c", manifest=manifest) as store:
             assert [row[0] for row in store.connection.sql("SELECT id FROM posts").fetchall()] == ids
 
 

@@ -77,7 +77,7 @@ def invented_cld3(monkeypatch):
     package = ModuleType("gcld3")
     package.NNetLanguageIdentifier = Identifier
     monkeypatch.setitem(sys.modules, "gcld3", package)
-    for cached in (voters._cld3, voters._nothing):
+    for cached in (voters._cld3, voters._cld3_fallback):
         monkeypatch.setattr(voters, cached.__name__, cache(cached.__wrapped__))
     return CLD3()
 

@@ -16,10 +16,10 @@ from corpora.core import CorpusError
 from corpora.draws.language_draws import WINDOW, ids_in_frame, sample_precision, sample_recall, sample_triggers
 from corpora.draws.part_draws import sample_contrasted, sample_filtered, sample_records
 from corpora.draws.samples import sample_chosen, sample_uniform
-from corpora.engines import asking, posts_by_author
+from corpora.engines import open_store, posts_by_author
 from corpora.models import Corpus
 from corpora.predictions.panels import first_votes, panel_named
-from corpora.predictions.predictor_labels import find_predictor, labels_where, predicted_labels, triggers
+from corpora.predictions.predictor_labels import count_differing, find_predictor, predicted_labels, triggers
 from corpora.storage.inventory import declared_counts
 from corpora.storage.layout import Manifest, corpus_dir, manifest_of
 from corpora.votes.vote_run import prelabel
@@ -125,7 +125,7 @@ DRAWS = {
 }
 COUNTS = {
     "triggers": lambda: triggers("one", MAJORITY),
-    "labels where": lambda: labels_where("one", MINE, find_predictor("one", "cld2")),
+    "labels where": lambda: count_differing("one", MINE, find_predictor("one", "cld2")),
     "predicted labels": lambda: predicted_labels("one", MAJORITY, ["3", "5", "8"]),
     "first votes": lambda: sorted(first_votes("one", 20), key=str),
     "first votes of another panel": lambda: sorted(
@@ -163,7 +163,7 @@ def test_draws_and_counts_are_the_same_on_both_engines():
     assert ours == theirs
     assert any(ours.values())
     nothing = Manifest("", True, "")
-    with override_settings(ENGINE="spark"), asking("one") as one, asking("none", manifest=nothing) as empty:
+    with override_settings(ENGINE="spark"), open_store("one") as one, open_store("none", manifest=nothing) as empty:
         assert (one.size("posts"), empty.size("posts")) == (len(ROWS), 0), "each store has its own views"
 
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from corpora.core.detectors import detect_fasttext
 from corpora.core.records import RecordError
-from corpora.engines import asking
+from corpora.engines import open_store
 from corpora.models import Corpus
 from corpora.storage.layout import corpus_dir, manifest_of
 from corpora.threads.messages import agrees, joined, read_message, read_turns
@@ -202,7 +202,7 @@ def test_the_circles_are_those_that_walking_finds(data_dir):
     def check(parents):
         messages = [{"id": str(key), "parent": str(parent)} for key, parent in parents.items()]
         schema = pa.schema([("id", pa.string()), ("parent", pa.string())])
-        with asking("nothing") as store:
+        with open_store("nothing") as store:
             store.rows("messages", pa.Table.from_pylist(messages, schema=schema))
             find_circles(store)
             assert {int(row["id"]) for row in store.fetch("messages_in_circles")} == circles_of(parents)

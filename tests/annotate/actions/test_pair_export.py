@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 from annotate.actions.registry import call_command
 from annotate.goldsets.set_folder import manifest_of
-from corpora.engines import asking
+from corpora.engines import open_store
 from corpora.threads.messages import cell
 from corpora.threads.pair_sets import SPLITS, Plan, draw_splits
 from tests.annotate.corpus import POSTS
@@ -155,7 +155,7 @@ def test_messages_or_threads_are_never_split_whatever_the_shares(apart):
             for n, (message, thread, language) in enumerate(rows)
         ]
         schema = pa.schema([(name, pa.string()) for name in ("id", "said", "thread", "language")])
-        with asking("nothing") as store:
+        with open_store("nothing") as store:
             store.rows("exported", pa.Table.from_pylist(listed, schema=schema))
             draw_splits(store, "nothing", Plan("s", tuple(shares), apart=apart))
             placed = store.connection.sql("SELECT said, thread, split FROM placed").fetchall()

@@ -9,7 +9,7 @@ from annotate.actions.registry import call_command
 from annotate.models import Judgment, Suggestion, Task
 from annotate.work.task_creation import DEPTH
 from corpora.models import Concept
-from corpora.predictions.rankings import ranked_for
+from corpora.predictions.rankings import load_rankings
 from tests.annotate.concepts.acts import command, opened, task_of
 from tests.annotate.programs import Program
 from tests.corpora.on_disk import posts
@@ -29,7 +29,7 @@ def test_the_lists_of_each_system_are_stored_for_every_document_that_people_may_
     task = task_of(size=30, suggest=["nearest", "label-match"])
     keys = set(task.units.filter(copy_of=None).values_list("item__key", flat=True))
     for name in ("nearest", "label-match"):
-        ranked = {key: labels for key, labels in ranked_for("acts", name, keys).items() if labels}
+        ranked = {key: labels for key, labels in load_rankings("acts", name, keys).items() if labels}
         rows = Suggestion.objects.filter(unit__task=task, system__startswith=f"{name}@")
         assert {row.unit.item.key: row.ranked for row in rows.select_related("unit__item")} == ranked
         assert ranked

@@ -30,7 +30,7 @@ from annotate.core.measures.ranked_labels import (
     with_gold,
     within,
 )
-from corpora.predictions.rankings import joined, ranked
+from corpora.predictions.rankings import fuse_rankings, rank_labels
 
 pytestmark = pytest.mark.slow
 LABELS = "abcdefghijklmnop"
@@ -73,22 +73,22 @@ def test_means_are_over_documents_that_have_gold_labels_and_of_a_bucket_only_its
     # An answer is the first labels, or those above a threshold; equal scores stand in the order of their ids.
     assert first_of([Judged({"a"}, ["x", "a", "y"])], 2) == [Answered({"a"}, {"a", "x"})]
     assert above({"a": 0.7, "b": 0.5, "c": 0.49}, 0.5) == {"a", "b"}
-    assert ranked({"9": 1.0, "10": 1.0, "c_4e": 2.0, "2": 1.0}) == ["c_4e", "10", "2", "9"]
+    assert rank_labels({"9": 1.0, "10": 1.0, "c_4e": 2.0, "2": 1.0}) == ["c_4e", "10", "2", "9"]
 
 
 def test_a_document_without_gold_labels_and_a_label_ranked_twice_are_refused():
     with pytest.raises(ValueError, match="without gold labels has no measure"):
         measures_at([Judged(set(), ["a"])])
-    for measured in (lambda: measures_at([Judged({"a"}, ["a", "a"])]), lambda: joined([["a"], ["b", "b"]])):
+    for measured in (lambda: measures_at([Judged({"a"}, ["a", "a"])]), lambda: fuse_rankings([["a"], ["b", "b"]])):
         with pytest.raises(ValueError, match="a label twice"):
             measured()
 
 
 def test_rankings_are_joined_by_the_sum_of_one_over_the_rank():
     # a: 1 + 1/3, b: 1/2 + 1, c: 1/3, d: 1/2
-    assert joined([["a", "b", "c"], ["b", "d", "a"]]) == ["b", "a", "d", "c"]
-    assert joined([["b"], ["a"]]) == ["a", "b"]
-    assert joined([]) == []
+    assert fuse_rankings([["a", "b", "c"], ["b", "d", "a"]]) == ["b", "a", "d", "c"]
+    assert fuse_rankings([["b"], ["a"]]) == ["a", "b"]
+    assert fuse_rankings([]) == []
 
 
 def test_precision_recall_and_f1_are_of_all_labels_together():
@@ -156,7 +156,7 @@ def population():
         for system, better in zip(systems, (0.0, 0.1), strict=True):
             hits = [label for label in sorted(gold) if chance.random() < ease + better]
             scores = {label: chance.normal(1.0) for label in hits} | {f"m{n}": chance.normal() for n in range(8)}
-            system.append(Judged(gold, ranked(scores)))
+            system.append(Judged(gold, rank_labels(scores)))
     return systems
 
 

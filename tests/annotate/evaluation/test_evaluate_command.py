@@ -11,7 +11,7 @@ from annotate.core import stages
 from annotate.core.estimation.proportions import jeffreys
 from annotate.goldsets.exporter import export
 from corpora.core.languages import ARTICLE_LABELS
-from corpora.predictions.predictor_labels import find_predictor, labels_where, predicted_labels, triggers
+from corpora.predictions.predictor_labels import count_differing, find_predictor, predicted_labels, triggers
 from tests.annotate.acts import open_task, open_verification
 from tests.annotate.corpus import NAME
 from tests.annotate.evaluation.figures import accuracy, by_label, interval, measures_of, refusal, values
@@ -86,7 +86,7 @@ def test_a_report_on_a_second_predictor_counts_its_triggers_that_nobody_has_read
     total = triggers(NAME, mine)["de"]
     [unseen] = by_label(report, "posts_never_shown").values()
     assert (unseen["units"], unseen["value"]) == (total, total - shown)
-    assert values(report, "outside") == {"de": labels_where(NAME, mine, cld2)["de"]}
+    assert values(report, "outside") == {"de": count_differing(NAME, mine, cld2)["de"]}
     assert values(report, "outside")["de"] > 0
 
 

@@ -13,8 +13,8 @@ from annotate.actions.registry import call_command
 from corpora.core import TooManyRejected
 from corpora.predictions import model_votes
 from corpora.predictions.chat_endpoint import endpoint_at
-from corpora.predictions.model_answers import label_in, log_probability, opened
-from corpora.predictions.predictor_labels import find_predictor, predicting
+from corpora.predictions.model_answers import label_in, log_probability, open_ledger
+from corpora.predictions.predictor_labels import find_predictor, open_predictions
 from corpora.storage.layout import corpora_dir, corpus_dir, manifest_of
 from tests.chat_server import MALFORMED, MODEL, PROSE, Status, serving, slow
 from tests.running import DATA, assay, begin, install
@@ -66,7 +66,7 @@ def vote(printed, write):
 
 def stored(corpus="c"):
     [predictions] = manifest_of(corpus).predictions
-    with predicting(corpus, find_predictor(corpus, str(predictions))) as opened:
+    with open_predictions(corpus, find_predictor(corpus, str(predictions))) as opened:
         rows = opened.connection.table("predicted").to_arrow_table().to_pylist()
     return {row["id"]: (row["label"], row["score"]) for row in rows}
 
@@ -366,7 +366,7 @@ def test_two_runs_do_not_ask_at_once_and_a_damaged_file_is_refused(corpus, vote)
     with serving(truth) as server:
         vote(server)
         [path] = (corpus_dir("c") / "answers").glob("*[!s].jsonl")
-        with opened(path, CODES), pytest.raises(CommandError, match="Another command is asking the same question"):
+        with open_ledger(path, CODES), pytest.raises(CommandError, match="Another command is asking the same question"):
             vote(server)
         whole = path.read_bytes()
         path.write_bytes(whole + b'{"answered": "torn')

@@ -8,15 +8,15 @@ from annotate.actions.registry import call_command
 from corpora.core import CorpusError
 from corpora.core.records import RecordError
 from corpora.core.voters import DEFAULT
-from corpora.engines import asking
+from corpora.engines import open_store
 from corpora.predictions.prediction_rows import classes, read_map, read_predictions
 from corpora.predictions.predictor_labels import (
     MAJORITY,
     Predictor,
+    count_differing,
     find_predictor,
-    labels_where,
+    open_predictions,
     predicted_labels,
-    predicting,
     triggers,
 )
 from corpora.storage.layout import Manifest, corpus_dir, digest_of, manifest_of
@@ -53,13 +53,13 @@ def tsv(labels):
 
 
 def stored(spelled):
-    with predicting("c", find_predictor("c", spelled)) as opened:
+    with open_predictions("c", find_predictor("c", spelled)) as opened:
         rows = opened.connection.table("predicted").to_arrow_table().to_pylist()
     return {row["id"]: (row["label"], row["score"]) for row in rows}
 
 
 def test_the_detectors_and_their_majority_are_predictors_of_every_corpus(with_votes):
-    with predicting("c", Predictor("cld2")) as opened:
+    with open_predictions("c", Predictor("cld2")) as opened:
         votes = {row["id"]: row for row in opened.connection.table("votes").to_arrow_table().to_pylist()}
     firsts = {
         key: {name: row[name][0]["language"] if row[name] else "und" for name in DEFAULT.voters}
@@ -90,7 +90,7 @@ def test_where_no_two_detectors_agree_the_majority_names_no_language():
             "fasttext": ["en", "de", "de", "fr", None, None],
         }
     )
-    with asking("none", manifest=Manifest("", True, "")) as opened:
+    with open_store("none", manifest=Manifest("", True, "")) as opened:
         opened.rows("first_votes", table)
         rows = opened.query("predicted_majority").read_all().to_pylist()
     assert [row["label"] for row in sorted(rows, key=lambda row: row["id"])] == ["de", "de", "de", "und", "und", "und"]
@@ -285,10 +285,10 @@ def test_labels_are_looked_up_by_id_and_counted_alone_and_against_another_predic
     assert predicted_labels("c", one, ["3"], also=["5", "8"]) == {"3": "fr", "5": "und"}
     assert triggers("c", one) == {"de": 1, "en": 1, "fr": 1, "ru": 1, "und": 2}
     assert triggers("c", two) == {"fr": 2, "nl": 2, "ru": 1, "und": 1}
-    assert labels_where("c", two, one) == {"nl": 2, "fr": 1}
-    assert labels_where("c", one, two) == {"de": 1, "en": 1, "und": 1}
-    assert labels_where("c", one, one) == labels_where("c", majority, majority) == {}
-    assert set(labels_where("c", majority, cld2)) <= {"und", "en", "de"}
+    assert count_differing("c", two, one) == {"nl": 2, "fr": 1}
+    assert count_differing("c", one, two) == {"de": 1, "en": 1, "und": 1}
+    assert count_differing("c", one, one) == count_differing("c", majority, majority) == {}
+    assert set(count_differing("c", majority, cld2)) <= {"und", "en", "de"}
 
 
 def test_a_file_without_a_corpus_is_read_by_the_same_rules(write):

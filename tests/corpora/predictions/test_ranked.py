@@ -8,7 +8,7 @@ from django.core.management import CommandError
 from annotate.actions.registry import call_command
 from corpora.core import CorpusError
 from corpora.predictions.predictor_labels import find_predictor
-from corpora.predictions.rankings import ranked_for
+from corpora.predictions.rankings import load_rankings
 from corpora.storage.inventory import delete_predictions, predictor_rows
 from corpora.storage.layout import corpus_dir, manifest_of
 from tests.corpora.on_disk import bytes_of
@@ -41,8 +41,8 @@ def test_a_run_is_kept_by_its_scores_listed_as_ranked_and_deleted(importing, cap
     assert "Predictor mine@1 of corpus acts: ranked labels for 3 records from mine.run.gz." in output
     assert "Note: 1 record has no ranked labels, because mine.run.gz contains no line for it." in output
     assert "Note: these ids were ignored, because corpus acts has no such records: 2 ids: x, y." in output
-    assert ranked_for("acts", "mine", ["a4", "a1", "a2", "a3"]) == RANKED
-    assert ranked_for("acts", "mine@1", ["a2"]) == {"a2": ["1565", "10", "9"]}
+    assert load_rankings("acts", "mine", ["a4", "a1", "a2", "a3"]) == RANKED
+    assert load_rankings("acts", "mine@1", ["a2"]) == {"a2": ["1565", "10", "9"]}
     before = bytes_of("acts")
     output = importing("\n".join(reversed(RUN.splitlines())))
     assert "Predictor mine@1 of corpus acts: already imported from mine.run.gz." in output
@@ -64,9 +64,9 @@ def test_another_run_needs_another_version_and_another_system_is_another_predict
             importing(other)
         importing(other, version=str(version))
     importing("a1 Q0 9 1 1 t\n", name="other")
-    assert ranked_for("acts", "other", ["a1", "a2"]) == {"a1": ["9"], "a2": []}
+    assert load_rankings("acts", "other", ["a1", "a2"]) == {"a1": ["9"], "a2": []}
     with pytest.raises(CorpusError, match=r"mine of corpus acts has several versions. Use one of mine@1, mine@2"):
-        ranked_for("acts", "mine", ["a1"])
+        load_rankings("acts", "mine", ["a1"])
 
 
 def test_once_the_corpus_has_grown_a_run_may_say_more_under_the_same_version(importing, import_corpus, write):
@@ -77,7 +77,7 @@ def test_once_the_corpus_has_grown_a_run_may_say_more_under_the_same_version(imp
     with pytest.raises(CommandError, match="in 1 record: a1"):
         importing(RUN.replace("0.93", "0.1"))
     importing(RUN + "a5 Q0 9 1 1 s\n")
-    assert ranked_for("acts", "mine", ["a1", "a5"]) == {"a1": ["1565", "2443"], "a5": ["9"]}
+    assert load_rankings("acts", "mine", ["a1", "a5"]) == {"a1": ["1565", "2443"], "a5": ["9"]}
     [row] = predictor_rows("acts")
     assert (row["posts"], row["complete"]) == (4, True)
 
@@ -121,8 +121,8 @@ def test_what_needs_one_label_a_record_refuses_a_ranked_predictor(importing, cor
     task = {"kind": "topic", "seed": "1", "labels": "law trade", "predictor": "mine", "sets": "test 2 train 2"}
     for refused, error, sentence in (
         (lambda: find_predictor("acts", "mine"), CorpusError, "mine@1 of corpus acts ranks labels"),
-        (lambda: ranked_for("acts", "one", []), CorpusError, "one@1 of corpus acts assigns one label per record"),
-        (lambda: ranked_for("acts", "mind", []), CorpusError, "'mind'. .*: mine@1, one@1. Did you mean mine@1"),
+        (lambda: load_rankings("acts", "one", []), CorpusError, "one@1 of corpus acts assigns one label per record"),
+        (lambda: load_rankings("acts", "mind", []), CorpusError, "'mind'. .*: mine@1, one@1. Did you mean mine@1"),
         (
             lambda: call_command("import_predictions", corpus, one, name="mine", version="1"),
             CommandError,

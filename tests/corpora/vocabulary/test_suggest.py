@@ -13,7 +13,7 @@ from annotate.actions.registry import call_command
 from annotate.core.measures.ranked_labels import Judged, measures_at
 from corpora.predictions import concept_rankers
 from corpora.predictions.concept_rankers import NEIGHBOURS, TITLE, Counts, Phrases, label_match, nearest, terms_of
-from corpora.predictions.rankings import joined, ranked, ranked_for
+from corpora.predictions.rankings import fuse_rankings, load_rankings, rank_labels
 from corpora.storage.inventory import delete_predictions
 from corpora.storage.layout import manifest_of
 from tests.corpora.on_disk import bytes_of, posts
@@ -60,7 +60,7 @@ def suggested(printed):
 
 
 def of(name, *keys):
-    return ranked_for("acts", name, keys)
+    return load_rankings("acts", name, keys)
 
 
 # --- what is ranked
@@ -130,10 +130,10 @@ def test_on_acts_that_were_not_learned_from_both_find_concepts_and_together_more
     assert "Records used for learning: 20." in suggested(vocabulary="eurovoc", learn_from="split=train")
     rows = posts("acts")
     gold = {row["id"]: frozenset(row["declared"]) for row in rows if row["split"] != "train"}
-    match, near = (ranked_for("acts", name, gold) for name in ("label-match", "nearest"))
-    both = {key: joined([match[key], near[key]]) for key in gold}
+    match, near = (load_rankings("acts", name, gold) for name in ("label-match", "nearest"))
+    both = {key: fuse_rankings([match[key], near[key]]) for key in gold}
     # The number of acts in train with a label is the same for each act.
-    often = ranked(Counter(label for row in rows if row["split"] == "train" for label in row["declared"]))
+    often = rank_labels(Counter(label for row in rows if row["split"] == "train" for label in row["declared"]))
     assert right_in_five(dict.fromkeys(gold, often), gold) < 0.2
     assert right_in_five(match, gold) > 0.37
     assert right_in_five(near, gold) > 0.32
