@@ -41,7 +41,7 @@ from corpora.core.values import is_free
 from corpora.sources.compression import FORMATS, check_file
 from corpora.sources.documents import DOCUMENTS, terms_of
 from corpora.sources.readers import named_columns
-from corpora.sources.recognition import Recognized, described, name_from, recognized, unused
+from corpora.sources.recognition import Recognition, describe_format, name_from, recognize, unused_name
 from corpora.sources.text import MAX_LINE, STANDARD, WESTERN
 from corpora.storage.inventory import Declared, corpus_rows, declared_counts
 from corpora.storage.layout import Source, digest_of, manifest_of, read_manifest
@@ -320,7 +320,7 @@ def complete(inputs: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
     if inputs["fields"] or inputs["format"] in DOCUMENTS:
         return inputs, notes
     choices = inputs["format"], inputs["encoding"] or "", inputs["delimiter"] or ""
-    recognized_files = [recognized(path, *choices) for path in paths]
+    recognized_files = [recognize(path, *choices) for path in paths]
     chosen = named_columns(inputs["column"] or (), FIELDS)
     reports = list(map(_report, recognized_files))
     if questions := _questions(recognized_files[0], chosen):
@@ -341,10 +341,10 @@ def _name_for(path: Path) -> str:
         manifest = read_manifest(name)
         if manifest and digest in {source.sha256 for source in manifest.sources}:
             return str(name)
-    return unused(stem, names)
+    return unused_name(stem, names)
 
 
-def _questions(file: Recognized, chosen: Mapping[str, str]) -> list[str]:
+def _questions(file: Recognition, chosen: Mapping[str, str]) -> list[str]:
     """Return a sentence for each field whose column the user must specify."""
     questions = [
         f"The {field} may be in {many(len(columns), 'column')}. Add "
@@ -359,17 +359,18 @@ def _questions(file: Recognized, chosen: Mapping[str, str]) -> list[str]:
     return questions
 
 
-def _report(file: Recognized) -> str:
+def _report(file: Recognition) -> str:
     """Return a file's recognized format and encoding, and a table of its columns with sample values, as text."""
     rows = [
         {"column": column, "field": file.field_of(column) or "–", "samples": _sample_text(file, column)}
         for column in file.sample.columns
     ]
     headings = [Column("column", "column"), Column("field", "read as"), Column("samples", "first values")]
-    return f"{file.path.name}: {described(file.format, file.text_format)}\n{as_lines(table('columns', headings, rows))}"
+    description = describe_format(file.format, file.text_format)
+    return f"{file.path.name}: {description}\n{as_lines(table('columns', headings, rows))}"
 
 
-def _sample_text(file: Recognized, column: str) -> str:
+def _sample_text(file: Recognition, column: str) -> str:
     samples = (" ".join(value.split()) for value in file.samples(column))
     return " | ".join(value if len(value) <= BEGINNING // 4 else f"{value[: BEGINNING // 4]}…" for value in samples)
 

@@ -338,7 +338,7 @@ def _vocabulary_notes(imported: Imported, language: str) -> list[str]:
     return notes
 
 
-# --- SuggestResult labels
+# --- Suggested labels
 
 
 @action(

@@ -34,7 +34,7 @@ from corpora.predictions.prediction_rows import FIELDS as PREDICTION_FIELDS
 from corpora.predictions.prediction_rows import OBLIGATORY
 from corpora.sources.compression import FORMATS, check_file, format_of
 from corpora.sources.readers import MOST_INSPECTED, Sample, sample
-from corpora.sources.recognition import READERS, described, fault_of, guess, name_from, recognized, unused
+from corpora.sources.recognition import READERS, describe_format, fault_of, guess, name_from, recognize, unused_name
 from corpora.sources.text import DELIMITERS, ENCODINGS, UTF_8, UTF_16, WESTERN, TextFormat, text_format_of
 from corpora.storage import layout
 from corpora.storage.inventory import POSTS, RECORDS, corpus_rows
@@ -335,12 +335,14 @@ def _new_corpus(request: UserRequest, values: Mapping[str, str], *, refusal: Exc
     if values.get("file"):
         path = inbox.named(values["file"])
         context |= {"file": path, "size": path.stat().st_size, "tells_format": format_of(path)}
-        context |= {"corpus": values.get("corpus") or unused(name_from(path), (row["corpus"] for row in corpus_rows()))}
+        context |= {
+            "corpus": values.get("corpus") or unused_name(name_from(path), (row["corpus"] for row in corpus_rows()))
+        }
         is_published = values.get("licence", "") not in ("", OWN_TEXTS)
         context["leaves"] = values.get("text_may_leave", format_value(is_published)) == "yes"
         try:
             file = _File.of(values)
-            context["recognized"] = described(file.format, file.text_format)
+            context["recognized"] = describe_format(file.format, file.text_format)
             context |= {"read": file.text_format, "encodings": ENCODINGS, "delimiters": DELIMITERS}
             context["is_guessed"] = file.text_format.encoding == file.recognized.encoding == WESTERN
             preview = file.sample()
@@ -466,6 +468,6 @@ def _preview(path: str) -> Sample | None:
     if path not in map(str, inbox.files()):
         return None
     try:
-        return recognized(Path(path)).sample
+        return recognize(Path(path)).sample
     except CorpusError:
         return None

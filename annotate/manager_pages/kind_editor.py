@@ -34,7 +34,7 @@ from annotate.quality.guideline_versions import in_language
 from annotate.work.routes import register_languages
 from corpora.core.languages import LANGUAGES
 from corpora.models import Vocabulary
-from corpora.sources.recognition import unused
+from corpora.sources.recognition import unused_name
 from corpora.storage.inventory import POSTS, corpus_rows
 from corpora.storage.layout import read_manifest
 
@@ -189,7 +189,7 @@ def _opened(query: Mapping[str, str]) -> Edited:
 
 
 def _unused(stem: str) -> str:
-    return unused(stem, (path.stem for path in inbox.files()), "_")
+    return unused_name(stem, (path.stem for path in inbox.files()), "_")
 
 
 def _rename_fields(draft: Draft, names: Collection[str], columns: Mapping[str, str]) -> None:

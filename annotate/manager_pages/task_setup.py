@@ -35,7 +35,7 @@ from annotate.pages.kind_preview import preview, usual_language
 from annotate.reports.tables import many
 from annotate.work.task_creation import TaskError, choose_panel, provisional_task
 from corpora.core import CorpusError
-from corpora.sources.recognition import unused
+from corpora.sources.recognition import unused_name
 from corpora.storage.inventory import POSTS, RECORDS, corpus_rows
 from corpora.storage.layout import manifest_of
 
@@ -164,7 +164,7 @@ def _first_guess(corpus: Mapping[str, Any], kind: Kind, design: str) -> dict[str
     The seed is today's date, which shows that the seed was not chosen to influence the results.
     """
     stem = f"{corpus['corpus']}-{design if kind.designs.index(design) else kind.slug}"
-    name = unused(stem, Task.objects.filter(name__startswith=stem).values_list("name", flat=True))
+    name = unused_name(stem, Task.objects.filter(name__startswith=stem).values_list("name", flat=True))
     size = {} if DESIGNS[design].size != 0 else {"size": str(min(USUAL_SIZE, corpus["rows"]))}
     return {"name": name, "seed": f"{timezone.localdate():%Y-%m-%d}"} | size
 

@@ -1,7 +1,7 @@
-"""Parquet and Arrow files: the rows of the needed columns, in batches so that a file need not fit into memory.
+"""Read rows from Parquet files, Arrow files and Excel workbooks, in batches so that a file need not fit into memory.
 
-Arrow files are IPC files (.arrow, .feather) or IPC streams. They are mapped into memory rather than read. Of an Excel
-workbook, the rows of the first sheet are read, with cells as they would appear in a CSV file.
+Arrow files are IPC files (.arrow, .feather) or IPC streams, and are memory-mapped. Of an Excel workbook, only the first
+sheet is read, with cells as they would appear in a CSV file.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -23,8 +23,8 @@ from corpora.sources.text import NOT_UTF8, Cells, Fault
 PARQUET, ARROW, XLSX = "parquet", "arrow", "xlsx"
 FORMATS = (PARQUET, ARROW)
 Row = tuple[int, dict[str, Any] | Fault]
-_ROWS = 1000  # maximum number of rows that are converted together
-_BATCH = 32 << 20  # maximum size of rows that are converted together (bytes)
+_ROWS = 1000  # maximum number of rows in a batch
+_BATCH = 32 << 20  # maximum size of a batch (bytes)
 _LEAST_ROW = 20  # minimum size of a row in a text file (bytes)
 _TOO_LONG = object()
 
@@ -43,14 +43,14 @@ def rows_of(
 ) -> Iterator[Row]:
     """Yield each row, as (number, values by field) or (number, Fault).
 
-    places: the (field, index of its column) of each field
-    longest: the maximum length of a text (characters)
-    progress: a function that is called with the number of bytes read
+    places: (field, column index) of each field
+    longest: maximum length of a text (characters)
+    progress: called with the number of bytes read
     """
     bound, line = Bound(path), 0
     batches = _parquet_batches if format == PARQUET else _arrow_batches
     for batch, columns in batches(path, [index for _, index in places], bound, progress or (lambda count: None)):
-        plain = [_simplified(column) for column in columns]
+        plain = [_simplify(column) for column in columns]
         sizes = [_size(column) + 8 * len(column) for column in plain]
         is_small = sum(sizes) <= _BATCH
         bound.take(sum(sizes) if is_small else 0)
@@ -79,11 +79,11 @@ def _parquet_batches(path: Path, indexes: Sequence[int], bound: Bound, progress:
         with pq.ParquetFile(plain) as file:
             names = [file.schema_arrow.names[index] for index in indexes]
             texts = _texts(file.schema, names)
-        # The file stores a value that many rows share only once. Dictionary encoding does the same in memory.
+        # Repeated values are stored only once in the file. Dictionary encoding does the same in memory.
         with pq.ParquetFile(plain, read_dictionary=texts) as file:
             unpacked_size = _unpacked_size(file.metadata, names)
-            # Millions of identical rows take almost no space in the file, but they take as long to read as different
-            # rows.
+            # Also limit the number of rows. Millions of identical rows take almost no space, but are as slow to read as
+            # different ones.
             bound.check(max(unpacked_size, file.metadata.num_rows * _LEAST_ROW))
             rows = max(file.metadata.num_rows, 1)
             batch_rows = max(1, min(_ROWS, _BATCH * rows // max(unpacked_size, 1)))
@@ -111,7 +111,7 @@ def _arrow_batches(path: Path, indexes: Sequence[int], bound: Bound, progress: P
     with _arrow_file(path, included) as (batches, _, count):
         for batch in batches:
             bound.check(batch.num_rows * _LEAST_ROW)
-            batch.validate(full=True)  # The offsets in a damaged file could point anywhere in memory.
+            batch.validate(full=True)  # offsets in a damaged file could point anywhere in memory
             for start in range(0, batch.num_rows, _ROWS):
                 part = batch.slice(start, _ROWS)
                 yield part, [part.column(included.index(index)) for index in indexes]
@@ -125,7 +125,7 @@ def _arrow_file(
 ) -> Iterator[tuple[Iterable[pa.RecordBatch], pa.Schema, int]]:
     """Open an Arrow file or stream. Yield its batches, its schema, and the number of batches (0 if unknown).
 
-    included: the indexes of the columns to read, or None for all
+    included: indexes of the columns to read, or None for all
     """
     options = pa.ipc.IpcReadOptions(included_fields=None if included is None else list(included))
     with unpacked_file(path) as plain, pa.memory_map(str(plain)) as source:
@@ -140,19 +140,19 @@ def _arrow_file(
             yield map(file.get_batch, range(count)), file.schema, count
             return
         source.seek(source.size() - 4)
-        if source.read(4) != bytes(4):  # A stream ends in a mark. Without it, batches could be missing unnoticed.
+        if source.read(4) != bytes(4):  # without the end-of-stream marker, batches may be missing
             raise OSError("Its end is missing")
         source.seek(0)
         stream = pa.ipc.open_stream(source, options=options)
         yield stream, stream.schema, 0
 
 
-def _simplified(column: pa.Array) -> pa.Array:
-    """Return a column in a type that Python and `_size` can represent."""
+def _simplify(column: pa.Array) -> pa.Array:
+    """Convert a column to a type that Python and `_size` support."""
     kind = column.type
     if isinstance(column, pa.ExtensionArray) and not isinstance(kind, pa.UuidType):
-        return _simplified(column.storage)
-    if pa.types.is_timestamp(kind):  # Python's datetime cannot represent nanoseconds.
+        return _simplify(column.storage)
+    if pa.types.is_timestamp(kind):  # datetime has no nanoseconds
         return column.cast(pa.timestamp("us", kind.tz), safe=False)
     if pa.types.is_run_end_encoded(kind):
         return pc.run_end_decode(column)
@@ -162,7 +162,7 @@ def _simplified(column: pa.Array) -> pa.Array:
 
 
 def _values(column: pa.Array, longest: int, *, at_once: bool) -> Iterable[Any]:
-    """Return the values of a column. A Fault or _TOO_LONG replaces a value that cannot be read or is too long."""
+    """Return the values of a column. Unreadable values are replaced by a Fault, and too long ones by _TOO_LONG."""
     if at_once and pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if at_once and not pa.types.is_nested(column.type):
@@ -170,7 +170,7 @@ def _values(column: pa.Array, longest: int, *, at_once: bool) -> Iterable[Any]:
             values = column.to_pylist()
             return values if _is_plain(column.type) else list(map(_plain, values))
         except (ValueError, OverflowError):
-            pass  # The faulty values are found one by one.
+            pass  # convert the values one by one to find the faulty ones
     return (_value(column, number, longest) for number in range(len(column)))
 
 
@@ -186,7 +186,7 @@ def _is_text(kind: pa.DataType) -> bool:
 def _value(column: pa.Array, number: int, longest: int) -> Any:
     """Return the value of a cell, or _TOO_LONG if it certainly exceeds the maximum length.
 
-    longest: the maximum length of a text (characters)
+    longest: maximum length of a text (characters)
     """
     cell = column[number]
     cell = cell.value if isinstance(cell, pa.DictionaryScalar) else cell
@@ -206,9 +206,9 @@ def _value(column: pa.Array, number: int, longest: int) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value in the form that it would have in a text file.
+    """Convert a value to the type that it would have if read from a text file.
 
-    Bytes and UUIDs become text. Decimals become integers, or text if they have decimal places.
+    Bytes and UUIDs become strings. Decimals become integers, or strings if they have decimal places.
     """
     if isinstance(value, bytes):
         return value.decode()
@@ -220,8 +220,8 @@ def _plain(value: Any) -> Any:
 
 
 def _size(values: pa.Array) -> int:
-    """Return the size of the texts in an array (bytes). Each element of a list or map counts as one more byte."""
-    values, kind = _simplified(values), values.type
+    """Return the total size of the texts in an array (bytes). Each element of a list or map adds one byte."""
+    values, kind = _simplify(values), values.type
     if pa.types.is_union(kind):
         return int(values.nbytes)
     if _is_text(values.type):
@@ -249,25 +249,25 @@ def _bytes(value: Any) -> int:
 
 
 def sheet_cells(path: Path, limit: int, progress: Progress | None = None) -> Iterator[Cells]:
-    """Yield the rows of the first sheet, starting with the header. A cell that a row lacks is empty.
+    """Yield the rows of the first sheet, starting with the header. Missing cells at the end of a row are empty.
 
-    limit: the maximum length of a cell (characters)
-    progress: a function that is called with the number of bytes read, once all rows have been read
+    limit: maximum length of a cell (characters)
+    progress: called once all rows have been read, with the number of bytes
 
     Raise CorpusError if the file is not a workbook.
     """
-    # Imported here, because the server's pages rarely need it.
+    # Imported here, because the server's pages rarely need it
     import openpyxl
     from openpyxl.utils.exceptions import InvalidFileException
 
     bound = Bound(path)
     try:
-        # openpyxl refuses paths without the suffix .xlsx, but not open files.
+        # Pass an open file, because openpyxl rejects paths without the suffix .xlsx.
         with unpacked_file(path) as plain, plain.open("rb") as file:
             workbook = openpyxl.load_workbook(file, read_only=True, data_only=True)
             width = 0
             for number, row in enumerate(workbook.worksheets[0].iter_rows(values_only=True), 1):
-                cells = _trimmed([_cell_text(value) for value in row])
+                cells = _strip_empty([_cell_text(value) for value in row])
                 bound.take(sum(map(len, cells)))
                 width = width or len(cells)
                 if not cells:
@@ -276,7 +276,7 @@ def sheet_cells(path: Path, limit: int, progress: Progress | None = None) -> Ite
                     yield number, Fault(f"A cell has {len(too_long):,} characters. The limit is {limit:,}.")
                 else:
                     yield number, cells + [""] * (width - len(cells))
-    # Malformed XML is a SyntaxError, with lxml as with the parser of Python.
+    # Both lxml and Python's parser raise a SyntaxError for malformed XML.
     except (InvalidFileException, *BAD_ZIP, KeyError, SyntaxError, ValueError, EOFError) as error:
         raise CorpusError(
             f"{path} cannot be read as an Excel workbook ({error}). Save it again in a spreadsheet program, as .xlsx "
@@ -286,15 +286,15 @@ def sheet_cells(path: Path, limit: int, progress: Progress | None = None) -> Ite
         progress(path.stat().st_size)
 
 
-def _trimmed(cells: list[str]) -> list[str]:
-    """Return the cells without the empty ones at the end."""
+def _strip_empty(cells: list[str]) -> list[str]:
+    """Remove empty cells from the end of a row."""
     while cells and not cells[-1]:
         cells.pop()
     return cells
 
 
 def _cell_text(value: Any) -> str:
-    """Return a cell as text. Whole numbers, which Excel stores as decimals, have no decimal point."""
+    """Convert a cell to text. Whole numbers, which Excel stores as decimals, get no decimal point."""
     if value is None:
         return ""
     if isinstance(value, bool):

@@ -1,7 +1,7 @@
-"""Compressed files, file formats (by name or by content), size limits, and damaged files.
+"""Open compressed files, detect file formats by name and content, limit sizes, and report damaged files.
 
-gzip, zstd, xz, bzip2 and ZIP are supported. zstd windows may have up to 2 GB, as in Pushshift's dumps. A ZIP file must
-contain one file, or one file for each document. The compression is recognized by a file's first bytes rather than by
+gzip, zstd, xz, bzip2 and ZIP are supported, with zstd windows of up to 2 GB as in Pushshift's dumps. A ZIP file must
+contain a single file, or one file for each document. The compression is detected from a file's first bytes, not from
 its name.
 """
 
@@ -43,7 +43,7 @@ _MAGIC = {
     b"PK\x03\x04": "zip",
     b"PK\x05\x06": "zip",
 }
-# Unsupported formats, with their names and the commands that unpack them.
+# Unsupported formats, with their names and unpacking commands.
 _UNSUPPORTED = {
     b"7z\xbc\xaf\x27\x1c": ("7-Zip", "7z x"),
     b"Rar!\x1a\x07": ("RAR", "unrar x"),
@@ -56,29 +56,29 @@ ARROW_FILE, FEATHER_1 = b"ARROW1", b"FEA1"
 _PARQUET = b"PAR1"
 _ARROW_STREAM = b"\xff\xff\xff\xff"
 _OLD_OFFICE = b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1"
-_INSPECTED = 1 << 16  # The format is detected from this many bytes of the content.
-_LINES = 20  # number of lines from which a table is recognized
+_INSPECTED = 1 << 16  # number of bytes of the content that are used to detect the format
+_LINES = 20  # number of lines that are used to detect a table
 _JSON = re.compile(r'\[?\s*\{\s*("(?:[^"\\]|\\.)*"\s*:|\})|\[\s*(\]|$)')
-_NAME = re.compile(r"\s*[^\W\d][\w .:()/-]{0,60}\s*")  # the name of a column
-_TAR_MARK = slice(257, 262)  # the bytes of a tar archive that are `ustar`
+_NAME = re.compile(r"\s*[^\W\d][\w .:()/-]{0,60}\s*")  # a column name
+_TAR_MARK = slice(257, 262)  # position of the magic bytes `ustar` in a tar archive
 START = 8  # number of bytes at the start of a file that identify its format
-# `zstd --long=31` writes files with this window (2 to the power of 31 bytes).
+# Base-2 logarithm of the maximum window, as written by `zstd --long=31`.
 _ZSTD: dict[int, int] = {zstd.DecompressionParameter.window_log_max: 31}
-BAD_ZIP = (zipfile.BadZipFile, NotImplementedError)  # damaged, or of a version that zipfile cannot read
+BAD_ZIP = (zipfile.BadZipFile, NotImplementedError)  # damaged, or of a version not supported by zipfile
 _DAMAGE = (lzma.LZMAError, zstd.ZstdError, *BAD_ZIP, zlib.error, EOFError, ValueError)
 
 
 def is_packed(start: bytes) -> bool:
-    """Return whether the first bytes of a file are those of a compressed file, even of an unsupported format."""
+    """Return whether a file's first bytes are those of a compression format, which may be unsupported."""
     return start.startswith((*_MAGIC, *_UNSUPPORTED)) or start[1:4] == _SKIPPED
 
 
 def packing_of(path: Path, start: bytes) -> str | None:
     """Return the compression format of a file, or None if it is not compressed.
 
-    start: the first bytes of the file
+    start: first bytes of the file
 
-    Raise CorpusError if the format is not supported, or if it contradicts the file's name.
+    Raise CorpusError if the format is not supported, or contradicts the file's name.
     """
     for magic, packing in _MAGIC.items():
         if start.startswith(magic):
@@ -105,14 +105,14 @@ def _spreadsheet(path: Path) -> CorpusError:
 
 
 class _Reader(io.RawIOBase):
-    """A raw stream that reads from a decompressor. If the data are damaged, it raises an OSError without an errno.
+    """A raw stream that reads from a decompressor. If the data is damaged, it raises an OSError without an errno.
 
     source: the decompressor
-    taken: a function that is called with the number of bytes after each read
+    progress: called with the number of bytes after each read
     """
 
     def __init__(self, source: Any, progress: "Progress") -> None:
-        self.source, self.taken = source, progress
+        self.source, self.progress = source, progress
 
     def readable(self) -> bool:
         return True
@@ -120,7 +120,7 @@ class _Reader(io.RawIOBase):
     def readinto(self, buffer: Any) -> int:
         with _damage():
             count = int(self.source.readinto(buffer))
-        self.taken(count)
+        self.progress(count)
         return count
 
 
@@ -135,7 +135,7 @@ def _damage() -> Iterator[None]:
 
 
 def members_of(path: Path) -> list[str]:
-    """Return the names of the files in a ZIP file. Hidden files are omitted."""
+    """Return the names of the files in a ZIP file, without hidden files, or an empty list if it is not a ZIP file."""
     try:
         with zipfile.ZipFile(path) as archive:
             return _files_in(archive)
@@ -167,7 +167,7 @@ def _zip(path: Path, file: BinaryIO) -> Any:
         )
     try:
         return archive.open(names[0])
-    except (RuntimeError, NotImplementedError) as error:  # The file needs a password or uses an unsupported method.
+    except (RuntimeError, NotImplementedError) as error:  # encrypted, or an unsupported compression method
         raise CorpusError(
             f"{path} is a ZIP file that cannot be read ({error}). Unpack it and use that file."
         ) from error
@@ -192,22 +192,22 @@ SUFFIXES = {
     ".arrow": "arrow", ".feather": "arrow", ".ipc": "arrow", ".arrows": "arrow",
     ".xlsx": "xlsx",
 }  # fmt: skip
-BINARY = ("parquet", "arrow", "xlsx")  # formats that are not text
+BINARY = ("parquet", "arrow", "xlsx")  # formats that are not text files
 FORMATS = tuple(dict.fromkeys(SUFFIXES.values()))
 SPREADSHEETS = (".xls", ".xlsm", ".ods", ".numbers")
 # The decompressed content of a file, including all cells of a Parquet file, must not exceed MOST_TIMES times the file's
-# size. Without a limit, a file of a few kilobytes could fill memory and disk. Usually, text is compressed by a factor
-# of 3 to 20, whereas gzip's maximum is about 1,000.
+# size. Otherwise, a file of a few kilobytes could fill memory and disk. Text is usually compressed by a factor of 3 to
+# 20, and gzip's maximum is about 1,000.
 MOST_TIMES = 200
-AT_LEAST = 64 << 20  # Content up to this many bytes is always allowed.
-Progress = Callable[[int], object]  # a function that is called with the number of bytes read
+AT_LEAST = 64 << 20  # content up to this size is always allowed (bytes)
+Progress = Callable[[int], object]  # called with the number of bytes read
 
 
 def format_of(path: Path) -> str | None:
     """Return a file's format, or None if it is unknown.
 
-    The format is given by the suffix before the compression suffix. If a ZIP file's name has no such suffix, the name
-    of its only file is used. The content decides if it contradicts the name, or if the name does not show the format.
+    The format is detected from the suffix before the compression suffix or, in a ZIP file without such a suffix, from
+    the name of its only file. The content takes precedence over the name.
     """
     format = SUFFIXES.get(unpacked(path).suffix.lower())
     if not format and path.suffix.lower() == ".zip" and len(members := members_of(path)) == 1:
@@ -216,15 +216,15 @@ def format_of(path: Path) -> str | None:
 
 
 def format_inside(path: Path, named: str | None = None) -> str | None:
-    """Return the format that the first bytes of a file show, or None if they show none.
+    """Detect a file's format from its first bytes. Return None if they don't show it.
 
-    named: the format that the file's name shows; a table's format is only looked for if there is none
+    named: format according to the file's name; only if it is None, the content is checked for a table
     """
     try:
         with path.open("rb") as raw:
             if _is_workbook(path, raw.read(START)):
                 return "xlsx"
-        with opened(path) as file:
+        with open_decompressed(path) as file:
             start = file.read(_INSPECTED)
     except (OSError, CorpusError):
         return None
@@ -240,12 +240,15 @@ def format_inside(path: Path, named: str | None = None) -> str | None:
     if _JSON.match(text):
         return "jsonl"
     lines = text.replace("\r\n", "\n").replace("\r", "\n").split("\n")
-    # The last line may be incomplete.
+    # Omit the last line if it may be incomplete.
     return None if named else _table_format(lines[: -1 if len(start) == _INSPECTED else None][:_LINES])
 
 
 def _table_format(lines: list[str]) -> str | None:
-    """Return the format of a text whose first lines all have the same number of cells and whose first names columns."""
+    """Return the format of a table, or None if the lines are not one.
+
+    In a table, all lines have the same number of cells, and the first line contains column names.
+    """
     is_quoted = any('"' in line for line in lines)
     for format, delimiter in (("csv" if is_quoted else "tsv", "\t"), ("csv", ","), ("csv", ";")):
         try:
@@ -263,11 +266,9 @@ def unpacked(path: Path) -> Path:
 
 
 def check_file(path: Path, format: str | None, *, folder: bool = False) -> None:
-    """Check that a path can be imported. Its content is not read.
+    """Raise CorpusError if a path cannot be imported. Only the start of the content is checked.
 
     folder: whether the path may be a folder
-
-    Raise CorpusError if the path cannot be imported.
     """
     try:
         if path.is_dir():
@@ -291,8 +292,8 @@ def check_file(path: Path, format: str | None, *, folder: bool = False) -> None:
 
 
 def _check_content(path: Path) -> None:
-    """Raise CorpusError if a file is damaged or cannot be unpacked, contains an archive, or is compressed twice."""
-    with damage_explained(path, "text"), opened(path) as file:
+    """Raise CorpusError if a file is damaged, cannot be unpacked, contains an archive, or is compressed twice."""
+    with explain_damage(path, "text"), open_decompressed(path) as file:
         start = file.read(_TAR_MARK.stop)
         if start[_TAR_MARK] == b"ustar":
             raise CorpusError(
@@ -305,14 +306,14 @@ def _check_content(path: Path) -> None:
 
 
 @contextmanager
-def opened(path: Path, progress: Progress | None = None) -> Iterator[BinaryIO]:
-    """Open a file and decompress it.
+def open_decompressed(path: Path, progress: Progress | None = None) -> Iterator[BinaryIO]:
+    """Open a file for reading its decompressed content.
 
-    progress: a function that is called after each read with the number of bytes that were consumed from the file
+    progress: called after each read with the number of (compressed) bytes read from the file
     """
     with path.open("rb") as raw:
         packing = packing_of(path, raw.peek(START)[:START])
-        counted: Any = _Counted(raw, progress) if progress else raw
+        counted: Any = _CountingReader(raw, progress) if progress else raw
         source: Any = counted
         if packing:
             with _damage():
@@ -323,20 +324,20 @@ def opened(path: Path, progress: Progress | None = None) -> Iterator[BinaryIO]:
 
 @contextmanager
 def unpacked_file(path: Path) -> Iterator[Path]:
-    """Yield the path of a file's decompressed content, for readers that do not read from its start to its end."""
+    """Yield the path of a file with the decompressed content, for readers that need random access."""
     with path.open("rb") as raw:
         start = raw.read(START)
     if not is_packed(start) or _is_workbook(path, start):
         yield path
         return
-    with NamedTemporaryFile(prefix="assay-") as copy, opened(path) as file:
+    with NamedTemporaryFile(prefix="assay-") as copy, open_decompressed(path) as file:
         shutil.copyfileobj(file, copy, 1 << 20)
         copy.flush()
         yield Path(copy.name)
 
 
 def _is_workbook(path: Path, start: bytes) -> bool:
-    """Return whether a file is an Excel workbook, which is a ZIP file itself."""
+    """Return whether a file is an Excel workbook, which is also a ZIP file."""
     if not start.startswith(b"PK"):
         return False
     try:
@@ -346,8 +347,8 @@ def _is_workbook(path: Path, start: bytes) -> bool:
         return False
 
 
-class _Counted(_Reader):
-    """A file that reports the number of bytes that are read from it."""
+class _CountingReader(_Reader):
+    """A file that reports the number of bytes read from it."""
 
     def seekable(self) -> bool:
         return bool(self.source.seekable())
@@ -360,10 +361,7 @@ class _Counted(_Reader):
 
 
 class Bound:
-    """A limit on the size of a file's content.
-
-    Its methods raise CorpusError if the content exceeds the limit.
-    """
+    """A limit on the size of a file's content. The methods raise CorpusError if it is exceeded."""
 
     def __init__(self, path: Path) -> None:
         self.path, self.size, self.taken = path, path.stat().st_size, 0
@@ -383,8 +381,8 @@ class Bound:
 
 
 @contextmanager
-def damage_explained(path: Path, format: str) -> Iterator[None]:
-    """Replace errors that occur while a file is read with a CorpusError."""
+def explain_damage(path: Path, format: str) -> Iterator[None]:
+    """Convert errors that occur while a file is read to CorpusError."""
     try:
         yield
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
@@ -394,7 +392,7 @@ def damage_explained(path: Path, format: str) -> Iterator[None]:
             f"There is not enough memory for a page of {path}. Save it with smaller pages, or as JSONL."
         ) from error
     except OSError as error:
-        if error.errno is not None:  # The operating system reported an error, such as a missing permission.
+        if error.errno is not None:  # from the operating system, such as a missing permission
             raise CorpusError(f"{error.filename or path} cannot be read: {error.strerror}.") from error
         raise CorpusError(
             f"{path} is truncated or damaged ({first_line(error)}), so nothing was imported. Download it again."
@@ -402,10 +400,7 @@ def damage_explained(path: Path, format: str) -> Iterator[None]:
 
 
 def looks_like_utf16(start: bytes) -> bool:
-    """Return whether bytes look like UTF-16.
-
-    They do if they start with its byte order mark or if every other byte is NUL.
-    """
+    """Return whether bytes look like UTF-16: they start with its byte order mark, or many even or odd bytes are NUL."""
     fewer, more = sorted((start[::2].count(0), start[1::2].count(0)))
     return start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or (more * 3 > len(start) and more > 2 * fewer)
 
@@ -418,10 +413,10 @@ def first_line(error: Exception) -> str:
 
 
 def entries_of(path: Path, suffix: str | tuple[str, ...], longest: int) -> Iterator[tuple[PurePosixPath, bytes | None]]:
-    """Yield the (name, content) of each file in a ZIP file that has a suffix, sorted by name. Hidden files are omitted.
+    """Yield the (name, content) of each file with a suffix in a ZIP file, sorted by name. Hidden files are omitted.
 
-    suffix: the suffix, or several that are possible
-    longest: the maximum size of a file (bytes); if a file is larger, its content is None
+    suffix: the suffix, or a tuple of alternatives
+    longest: maximum size of a file (bytes); the content of larger files is None
 
     Raise CorpusError if no file has the suffix, or if the ZIP file is damaged.
     """

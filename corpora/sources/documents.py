@@ -1,4 +1,4 @@
-"""The document formats that --format accepts, with the columns and defaults of each, and safe parsing of XML."""
+"""The document formats that --format accepts, with their columns and defaults, and safe parsing of XML."""
 
 import re
 import zipfile
@@ -11,34 +11,32 @@ from xml.parsers import expat
 
 from corpora.core import CorpusError
 from corpora.sources import eurlex
-from corpora.sources.compression import Progress, damage_explained, entries_of
-from corpora.sources.readers import Columns, Row, places_in, read_rows
+from corpora.sources.compression import Progress, entries_of, explain_damage
+from corpora.sources.readers import Columns, Row, find_columns, read_rows
 from corpora.sources.text import Fault, TextFormat
 from corpora.storage.layout import Manifest
 
 # --- Stories of Reuters' corpora RCV1 and RCV2 (Lewis et al. 2004).
 #
-# Each story is an XML file, and ZIP files of stories can be read too. We read the language, date, title, headline,
-# paragraphs and topic codes. The id is `<folder>-<file>`, as in the lists of MLDoc. For example, the id of
-# 428849newsML.xml in the folder or ZIP file 19970308 is 19970308-428849newsML.
+# Each story is an XML file, possibly in a ZIP file. We read the language, date, title, headline, paragraphs and topic
+# codes. The id is `<folder>-<file>`, as in MLDoc's lists. For example, the id of 428849newsML.xml in the folder or ZIP
+# file 19970308 is 19970308-428849newsML.
 
 
-# The columns of a story. --fields, --labels and --column accept these names.
+# The columns of a story, which can be used in --fields, --labels and --column.
 COLUMNS = ("id", "language", "title", "headline", "body", "topics", "posted_at")
 TOPICS = "bip:topics:1.0"
 _LANGUAGE = "{http://www.w3.org/XML/1998/namespace}lang"
 
 
 class StoryError(ValueError):
-    """The error for a file that is not a story. The message states the reason in a sentence."""
+    """Raised for a file that is not a story. The message states the reason in a sentence."""
 
 
 def read_stories(path: Path, longest: int, progress: Progress) -> Iterator[Row]:
-    """Yield the number of each story with its COLUMNS, or with a Fault if it cannot be read.
+    """Yield (number, COLUMNS) for each story, sorted by name. If a story cannot be read, yield (number, Fault).
 
-    Stories are sorted by name.
-
-    longest: the maximum size of a story (bytes)
+    longest: maximum size of a story (bytes)
 
     Raise CorpusError if the path is neither an XML file nor a ZIP file, or if the ZIP file is damaged.
     """
@@ -65,7 +63,7 @@ def _files_of(path: Path, longest: int) -> Iterator[tuple[str, bytes | None]]:
 
 
 def read_story(key: str, content: bytes) -> dict[str, Any]:
-    """Return the COLUMNS of a story. Missing values are omitted.
+    """Parse a story. Return its COLUMNS, without those that are missing.
 
     Raise StoryError if the content is not a story.
     """
@@ -99,11 +97,11 @@ def _text_of(element: ElementTree.Element | None) -> str | None:
 class Documents:
     """A document format.
 
-    help: the help text for --format
-    columns: the columns that a document has
-    read: a function that takes a path, the maximum size of a document (bytes) and a progress callback, and yields rows
-    fields, labels, language: the defaults for a new corpus
-    may_be_empty: the fields that may be empty
+    help: help text for --format
+    columns: columns of a document
+    read: function that takes a path, the maximum size of a document (bytes) and a progress callback, and yields rows
+    fields, labels, language: defaults for a new corpus
+    may_be_empty: fields that may be empty
     folder: whether a path may be a folder
     """
 
@@ -143,13 +141,12 @@ DOCUMENTS = {
 def terms_of(
     format: str | None, manifest: Manifest | None, fields: tuple[str, ...], language: str, labels: str
 ) -> tuple[tuple[str, ...], str, str]:
-    """Return the fields, the language and the name of the label column for an import.
+    """Return the fields, the language and the label column for an import.
 
-    Values that the user specified are kept. If the user specified no fields, return those of the corpus. All other
-    missing values are the defaults of the document format.
+    Missing values are replaced: fields with those of the corpus, and all others with the document format's defaults.
 
-    manifest: the manifest of the corpus, or None for a new corpus
-    fields, language, labels: the values that the user specified, or empty values
+    manifest: the corpus's manifest, or None for a new corpus
+    fields, language, labels: the user's values, or empty values
     """
     if (kind := DOCUMENTS.get(format or "")) is None:
         return fields, language, labels
@@ -162,28 +159,28 @@ def read_any(
 ) -> Iterator[Row]:
     """Yield each row or document of a path.
 
-    text_format: the encoding and delimiter of the file; not used for documents
+    text_format: encoding and delimiter of the file; not used for documents
 
     Raise CorpusError if the path cannot be read.
     """
     if (documents := DOCUMENTS.get(format)) is None:
         yield from read_rows(path, format, columns, max_line, progress, text_format)
         return
-    column_names = {field: columns.named[field] for field, _ in places_in(path, list(documents.columns), columns)}
-    with damage_explained(path, format):
+    column_names = {field: columns.named[field] for field, _ in find_columns(path, list(documents.columns), columns)}
+    with explain_damage(path, format):
         for number, document in documents.read(path, max_line, progress):
             if not isinstance(document, Fault):
                 document = {field: document.get(name) for field, name in column_names.items()}
             yield number, document
 
 
-# --- Parsing of untrusted XML. A document must not declare a document type.
+# --- Parsing of untrusted XML. Document type declarations are not allowed.
 #
 # A document type can define entities that expand from a few hundred bytes to gigabytes. The check uses the same parser
-# as the reader, so it works for every encoding.
+# as the reader, so it works with every encoding.
 
 
-# A function that is called with the name, the attributes and the line number of each element.
+# Called with the name, the attributes and the line number of each element.
 ElementCallback = Callable[[str, dict[str, str], int], None]
 
 
@@ -191,9 +188,9 @@ _ENCODING = re.compile(rb"""\s*<\?xml\s[^>]*?encoding\s*=\s*["']([\w.-]+)""")
 
 
 class XmlError(ValueError):
-    """The error for rejected XML. The message states the reason in a sentence, without the name of the file.
+    """Raised for rejected XML. The message states the reason, without the name of the file.
 
-    line: the line number, or 0 if it is unknown
+    line: line number, or 0 if unknown
     """
 
     def __init__(self, sentence: str, line: int = 0) -> None:
@@ -202,11 +199,9 @@ class XmlError(ValueError):
 
 
 def check_xml(content: bytes, on_element: ElementCallback | None = None) -> None:
-    """Check that XML is well-formed and does not declare a document type.
+    """Raise XmlError if XML is malformed or declares a document type.
 
-    on_element: a function that is called for each element; it receives the element's name as `namespace name`
-
-    Raise XmlError if the check fails.
+    on_element: called for each element, with its name as `namespace name`
     """
     parser = expat.ParserCreate(namespace_separator=" ")
 
@@ -238,7 +233,7 @@ def check_xml(content: bytes, on_element: ElementCallback | None = None) -> None
 
 
 def _line_of_other_encoding(content: bytes) -> int:
-    """Return the first line that is not UTF-8, or 0 if there is none or if the document declares another encoding."""
+    """Return the first line that is not UTF-8, or 0 if there is none or the document declares another encoding."""
     declared = _ENCODING.match(content)
     if content.startswith((b"\xff\xfe", b"\xfe\xff")) or (declared and declared[1].upper() not in (b"UTF-8", b"UTF8")):
         return 0

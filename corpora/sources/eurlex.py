@@ -2,10 +2,10 @@
 
 EURLEX57K was published as folders named train, dev and test, with a file `<celex_id>.json` for each act. It is now
 distributed as train.jsonl, dev.jsonl and test.jsonl, with one act per line and two keys renamed. MultiEURLEX also has
-one act per line, but in up to 23 languages. The act in each language becomes a record.
+one act per line, but in up to 23 languages. Each language version becomes a record.
 
-A record contains each part of an act as one text. The articles in the list `main_body` are joined with empty lines
-between them, and `articles_of` can split the text again.
+Each part of an act is a field of the record. The articles in the list `main_body` are joined with empty lines between
+them, and `split_articles` can split the text again.
 """
 
 import re
@@ -23,7 +23,7 @@ from corpora.storage.layout import files_in, name_of
 
 # The keys of an act as published, in order.
 KEYS = ("celex_id", "uri", "type", "title", "header", "recitals", "main_body", "attachments", "concepts")
-# The keys whose values the published reader (lmtc-eurlex57k, json_loader.py) joins into the text of an act.
+# The keys whose values form the text of an act in the published reader (lmtc-eurlex57k, json_loader.py).
 TEXTS = ("header", "recitals", "main_body", "attachments")
 # In EURLEX57K, 99.4% of the acts have at most this many concepts, and systems are evaluated on at most this many.
 MOST_CONCEPTS = 10
@@ -33,31 +33,31 @@ _SEPARATOR = "\n\n"
 _FILLER = "\u00a0"
 
 
-def joined(articles: Iterable[str]) -> str:
-    """Join articles into one text, with empty lines between them. `articles_of` reverses this."""
+def join_articles(articles: Iterable[str]) -> str:
+    """Join articles with empty lines between them. `split_articles` is the inverse."""
     lines_by_article = (article.split("\n") for article in articles)
     return _SEPARATOR.join(
         "\n".join(line if line.strip(_FILLER) else line + _FILLER for line in lines) for lines in lines_by_article
     )
 
 
-def articles_of(text: str) -> list[str]:
-    """Split a text that was made by `joined` into its articles."""
+def split_articles(text: str) -> list[str]:
+    """Split a text into its articles, which were joined by `join_articles`."""
     lines_by_article = (part.split("\n") for part in text.split(_SEPARATOR)) if text else ()
     return ["\n".join(line if line.strip(_FILLER) else line[:-1] for line in lines) for lines in lines_by_article]
 
 
-def published(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Return an act as it was published in EURLEX57K, with the keys KEYS.
+def published_act(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Convert a record back to the form in which EURLEX57K was published, with the keys KEYS.
 
-    row: the id, url, fields and declared labels of a record
+    row: id, url, fields and declared labels of a record
     """
-    elsewhere = {"celex_id": "id", "uri": "url", "concepts": "declared"}
-    act = {key: row[elsewhere.get(key, key)] for key in KEYS}
-    return act | {"main_body": articles_of(act["main_body"])}
+    renamed = {"celex_id": "id", "uri": "url", "concepts": "declared"}
+    act = {key: row[renamed.get(key, key)] for key in KEYS}
+    return act | {"main_body": split_articles(act["main_body"])}
 
 
-# The columns of an act. --fields, --labels and --column accept these names.
+# The columns of an act, which can be used in --fields, --labels and --column.
 FIELDS = ("title", "header", "recitals", "main_body", "attachments", "type", "split")
 COLUMNS = ("id", *FIELDS, "concepts", "url")
 LEVELS = ("all_levels", "level_1", "level_2", "level_3")
@@ -67,18 +67,18 @@ COLUMNS_OF_MULTI = ("id", "language", *FIELDS_OF_MULTI, *LEVELS, "posted_at")
 _RENAMED = {"type": "document_type", "concepts": "eurovoc_concepts"}  # keys that were renamed, with their new names
 _MULTI = ("celex_id", "publication_date", "text", "eurovoc_concepts")
 _SPLITS = {"train", "dev", "test"}
-# The number of an act; the name of the file if it contains only this act, otherwise ""; the split in the name of the
-# folder or file, or ""; and the act as JSON.
+# An act's number; its file name if the file contains only this act, otherwise ""; the split according to the name of
+# the folder or file, or ""; and the act as JSON.
 _Act = tuple[int, str, str, bytes | Fault]
 
 
 def read_acts(path: Path, longest: int, progress: Progress) -> Iterator[Row]:
-    """Yield the number of each act with its COLUMNS, or with a Fault if it cannot be read.
+    """Yield (number, COLUMNS) for each act. If an act cannot be read, yield (number, Fault).
 
-    In a folder or ZIP file, acts are numbered in the order of the file names. In a file of lines, it is the line
-    number.
+    In a folder or ZIP file, acts are numbered in the order of the file names. In a JSON Lines file, the number is the
+    line number.
 
-    longest: the maximum size of an act (bytes)
+    longest: maximum size of an act (bytes)
 
     Raise CorpusError if there is no act, or if the path is damaged.
     """
@@ -133,10 +133,7 @@ def _too_long(longest: int) -> Fault:
 
 
 def _split(name: str) -> str:
-    """Return the split that the name of a folder or file contains, such as `train` for train.jsonl.
-
-    Return "" if the name contains no split, or more than one.
-    """
+    """Return the split in the name of a folder or file, such as `train` for train.jsonl, or "" unless there is one."""
     splits = _SPLITS.intersection(re.split(r"[^a-z]+", name.lower()))
     return splits.pop() if len(splits) == 1 else ""
 
@@ -148,8 +145,8 @@ def _with_name(name: object, reason: str) -> str:
 def _act(raw: Mapping[str, Any], file: str, split: str) -> dict[str, Any]:
     """Return the COLUMNS of an act.
 
-    file: the name of the file if it contains only this act, otherwise ""
-    split: the split in the name of the folder or file, or ""
+    file: name of the file if it contains only this act, otherwise ""
+    split: split according to the name of the folder or file, or ""
 
     Raise RecordError for the first rule that the act breaks.
     """
@@ -165,7 +162,7 @@ def _act(raw: Mapping[str, Any], file: str, split: str) -> dict[str, Any]:
             f"The main_body is {kind_of(act['main_body'])}. It must be a list of strings, one for each article."
         )
     texts = {key: read_string(key, act[key]) for key in ("title", "header", "recitals", "attachments", "type")}
-    texts["main_body"] = joined(read_string("article of the main_body", article) for article in act["main_body"])
+    texts["main_body"] = join_articles(read_string("article of the main_body", article) for article in act["main_body"])
     if not any(texts[key].strip() for key in TEXTS):
         raise RecordError(f"The act has no text: {', '.join(TEXTS)} are empty.")
     split = read_string("split", raw.get("split", split))
@@ -181,7 +178,7 @@ def _check_keys(act: Mapping[str, Any]) -> None:
 def _concepts(key: str, value: object) -> list[str]:
     """Return the concept ids unchanged.
 
-    Raise RecordError if an id is repeated or has spaces around it, because a corpus would silently drop these.
+    Raise RecordError if an id is repeated or surrounded by spaces, because a corpus would silently remove these.
     """
     if not isinstance(value, list):
         raise RecordError(f"{key} is {kind_of(value)}. It must be a list of strings.")
@@ -200,9 +197,9 @@ def _concepts(key: str, value: object) -> list[str]:
 
 
 def read_multilingual_acts(path: Path, longest: int, progress: Progress) -> Iterator[Row]:
-    """Yield the COLUMNS_OF_MULTI, or a Fault, for each act in each language that has a text, with a number.
+    """Yield (number, COLUMNS_OF_MULTI) or (number, Fault) for each language version of each act.
 
-    The records are numbered consecutively.
+    The language versions are numbered consecutively.
 
     Raise CorpusError if the file is damaged.
     """
@@ -223,9 +220,9 @@ def read_multilingual_acts(path: Path, longest: int, progress: Progress) -> Iter
 
 
 def _multilingual(raw: Mapping[str, Any], split: str) -> Iterator[dict[str, Any] | Fault]:
-    """Yield the COLUMNS_OF_MULTI of an act in each language that has a text, or a Fault if the text is invalid.
+    """Yield the COLUMNS_OF_MULTI of each language version of an act, or a Fault if its text is invalid.
 
-    Raise RecordError for the first rule that the act breaks in all languages.
+    Raise RecordError if the act itself is invalid.
     """
     act = {key: raw.get(key, ...) for key in _MULTI}
     _check_keys(act)

@@ -1,6 +1,6 @@
-"""Readers for files of posts, records, predictions or scores in JSONL, CSV, TSV, Parquet, Arrow and Excel workbooks.
+"""Read files of posts, records, predictions or scores in JSONL, CSV, TSV, Parquet, Arrow and Excel workbooks.
 
-A file may be compressed, and it is read row by row so that it need not fit into memory. For each row, a reader yields
+Files can be compressed, and are read row by row so that they need not fit into memory. For each row, a reader yields
 the line number with the raw values or with a Fault. The values are validated elsewhere, for example in
 corpora/core/records.py and corpora/predictions/prediction_rows.py.
 """
@@ -18,20 +18,20 @@ from corpora.core import CorpusError
 from corpora.core.records import AS_TEXT, DECLARED, OBLIGATORY, TEXT_COLUMNS
 from corpora.sources import columnar, text
 from corpora.sources.columnar import XLSX
-from corpora.sources.compression import Progress, damage_explained, format_of
+from corpora.sources.compression import Progress, explain_damage, format_of
 
 # --- The mapping from our fields to the columns of a file.
 
 
-WORDY = 4  # A cell with more words than this is not treated as a column name.
+WORDY = 4  # maximum number of words in a column name
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
     """The columns to read from a file.
 
-    named: a mapping from our field names to the file's column names
-    needed: the fields whose columns a file must have
+    named: column names of the file, by our field names
+    needed: fields whose columns are required
     bare: whether a TSV file may have no header; if its first line contains none of the column names, the columns are
         assumed to be in the order of `named`
     """
@@ -42,7 +42,7 @@ class Columns:
 
 
 def named_columns(pairs: Iterable[str], fields: Collection[str]) -> dict[str, str]:
-    """Return a mapping from fields to columns, from options such as `label=lang`.
+    """Parse options such as `label=lang`. Return column names by field.
 
     Raise CorpusError if an option is invalid.
     """
@@ -58,11 +58,11 @@ def named_columns(pairs: Iterable[str], fields: Collection[str]) -> dict[str, st
     return columns
 
 
-def lacks(path: Path, missing: Collection[str], header: Sequence[str], columns: Columns) -> CorpusError:
-    """Return the error for a file in which columns are missing.
+def missing_columns_error(path: Path, missing: Collection[str], header: Sequence[str], columns: Columns) -> CorpusError:
+    """Return the error for a file with missing columns.
 
-    missing: the missing columns
-    header: the columns that the file has
+    missing: names of the missing columns
+    header: names of the file's columns
     """
     unused = {column.casefold(): column for column in header if column not in columns.named.values()}
     missing_columns = {field: column for field, column in columns.named.items() if column in missing}
@@ -82,8 +82,8 @@ def _missing_message(path: Path, missing: Collection[str]) -> str:
     return f"{path} has no column{'s' if len(missing) > 1 else ''} {', '.join(missing)}"
 
 
-def _lacks_in_first_line(path: Path, missing: list[str], header: list[str], columns: Columns) -> CorpusError:
-    """Return the error for a table in which columns are missing, perhaps because its first line is not a header."""
+def _first_line_error(path: Path, missing: list[str], header: list[str], columns: Columns) -> CorpusError:
+    """Return the error for a table with missing columns, perhaps because its first line is not a header."""
     format = format_of(path)
     separator, separators = ("<tab>", "tabs") if format == "tsv" else (",", "commas, semicolons or tabs")
     if len(header) < 2 <= len(columns.needed) and not set(header) & set(columns.named.values()):
@@ -94,7 +94,7 @@ def _lacks_in_first_line(path: Path, missing: list[str], header: list[str], colu
             f"{' and '.join(columns.named[name] for name in columns.needed)} are required. "
             f"{'Delete the lines above the column names.' if format == XLSX else advice}"
         )
-    # A cell that is a number or a sentence is probably a value rather than a column's name.
+    # Cells that are numbers or sentences are probably values, not column names.
     if any(cell.strip().lstrip("-").isdecimal() or len(cell.split()) > WORDY for cell in header):
         names = [*columns.needed, *(f"column{n}" for n in range(len(columns.needed) + 1, len(header) + 1))]
         return CorpusError(
@@ -102,11 +102,11 @@ def _lacks_in_first_line(path: Path, missing: list[str], header: list[str], colu
             f"line with the column names, such as {separator.join(names)}. If you used --column "
             "instead, the row would be lost."
         )
-    return lacks(path, missing, header, columns)
+    return missing_columns_error(path, missing, header, columns)
 
 
-def places_in(path: Path, header: list[str], columns: Columns) -> list[tuple[str, int]]:
-    """Return the (field, index in the header) of each column that the file has.
+def find_columns(path: Path, header: list[str], columns: Columns) -> list[tuple[str, int]]:
+    """Return (field, index in the header) for each column found in the file.
 
     Raise CorpusError if a required column is missing.
     """
@@ -119,7 +119,7 @@ def places_in(path: Path, header: list[str], columns: Columns) -> list[tuple[str
         if column not in header and (field in columns.needed or column != field)
     ]
     if missing:
-        raise _lacks_in_first_line(path, missing, header, columns)
+        raise _first_line_error(path, missing, header, columns)
     return [(field, header.index(column)) for field, column in columns.named.items() if column in header]
 
 
@@ -137,15 +137,15 @@ def read_rows(
 ) -> Iterator[Row]:
     """Yield each non-blank row of a file, as (line, values by field) or (line, Fault).
 
-    max_line: the maximum length of a line (bytes) or cell (characters)
-    progress: a function that is called with the number of bytes read
-    text_format: the encoding and delimiter of the file, or None to detect them
+    max_line: maximum length of a line (bytes) or cell (characters)
+    progress: called with the number of bytes read
+    text_format: encoding and delimiter of the file, or None to detect them
 
     Raise CorpusError if the file cannot be read.
     """
-    with damage_explained(path, format):
+    with explain_damage(path, format):
         if format in columnar.FORMATS:
-            indexes = places_in(path, columnar.names_in(path, format), columns)
+            indexes = find_columns(path, columnar.names_in(path, format), columns)
             yield from columnar.rows_of(path, format, indexes, max_line, progress)
         elif format == XLSX:
             yield from _table(path, columnar.sheet_cells(path, max_line, progress), format, columns)
@@ -162,7 +162,7 @@ def read_rows(
 def objects_of(path: Path, format: str, max_size: int) -> Iterator[Row]:
     """Yield each non-blank row of a file with all of its columns, as (line, object) or (line, Fault).
 
-    max_size: the maximum size of an object (bytes)
+    max_size: maximum size of an object (bytes)
 
     Raise CorpusError if the file cannot be read.
     """
@@ -170,7 +170,7 @@ def objects_of(path: Path, format: str, max_size: int) -> Iterator[Row]:
         header = list(dict.fromkeys(header_of(path, format)))
         yield from read_rows(path, format, Columns({name: name for name in header}, needed=()), max_size)
         return
-    with damage_explained(path, format):
+    with explain_damage(path, format):
         for number, line in text.values_of(path, max_size, encoding=text.text_format_of(path, format).encoding):
             if isinstance(line, text.Fault) or not line.isspace():
                 yield number, line if isinstance(line, text.Fault) else text.object_of(line, ())
@@ -193,18 +193,18 @@ def _jsonl(path: Path, lines: Iterator[text.Line], columns: Columns) -> Iterator
         else:
             first_value, has_several = value if first_value is None else first_value, first_value is not None
             if missing:
-                missing = [column for column in missing if text.at(value, column, text.ABSENT) is text.ABSENT]
-            yield number, {field: text.at(value, column) for field, column in named}
+                missing = [column for column in missing if text.get_value(value, column, text.ABSENT) is text.ABSENT]
+            yield number, {field: text.get_value(value, column) for field, column in named}
     if first_value is not None and not has_several:
         _check_columns(path, first_value)
     if first_value is not None and missing:
         if not has_several and len(missing) == len(columns.needed):
             _check_wrapped(path, first_value)
-        raise lacks(path, missing, list(text.names_in(first_value)), columns)
+        raise missing_columns_error(path, missing, list(text.names_in(first_value)), columns)
 
 
 def _check_columns(path: Path, document: dict[str, Any]) -> None:
-    """Raise CorpusError if a file's only object is a table by columns, as pandas writes it by default."""
+    """Raise CorpusError if a file's only object is a table by columns, which pandas writes by default."""
     values = list(document.values())
     by_index = len(values) > 1 and all(isinstance(value, dict) and value.keys() == values[0].keys() for value in values)
     if by_index or document.keys() == {"columns", "index", "data"}:
@@ -230,7 +230,7 @@ def _check_wrapped(path: Path, document: dict[str, Any]) -> None:
 
 
 def _lists_of_objects(value: dict[str, Any]) -> Iterator[tuple[str, ...]]:
-    """Yield the keys that lead to each list of objects. Outer lists come first."""
+    """Yield the path of keys to each list of objects, outermost first."""
     for key, content in value.items():
         if isinstance(content, list) and content and all(isinstance(element, dict) for element in content):
             yield (key,)
@@ -246,12 +246,9 @@ def _no_header(path: Path) -> CorpusError:
 def _cells(
     lines: Iterator[text.Line], text_format: text.TextFormat, limit: int = text.MAX_LINE
 ) -> Iterator[text.Cells]:
-    """Yield the cells of each row of a table.
-
-    In TSV, a quotation mark is an ordinary character, because TSV has no quoting.
-    """
+    """Yield the cells of each row in a table. TSV has no quoting, so quotation marks in it are ordinary characters."""
     if text_format.delimiter:
-        yield from text.records(text.without_hint(lines), limit, text.DELIMITERS[text_format.delimiter][0])
+        yield from text.records(text.skip_delimiter_hint(lines), limit, text.DELIMITERS[text_format.delimiter][0])
         return
     for number, line in lines:
         if not isinstance(line, text.Fault):
@@ -264,15 +261,15 @@ def _cells(
 def _table(path: Path, cells: Iterator[text.Cells], format: str, columns: Columns) -> Iterator[Row]:
     names = list(columns.named.values())
     number, header = next(cells, (1, []))
-    # If the user named columns, the file must have a header.
+    # If the user specified column names, the file must have a header.
     if format == "tsv" and columns.bare and names == list(columns.named) and isinstance(header, list):
-        # If the first line contains any of the column names, it is a header, even if it is faulty.
+        # A first line that contains any of the column names is a header, even if it is faulty.
         is_row = not {cell.strip().casefold() for cell in header} & set(names)
         if is_row and len(columns.needed) <= len(header) <= len(names):
             cells, header = chain([(number, header)], cells), names[: len(header)]
     if isinstance(header, text.Fault):
         raise _no_header(path)
-    indexes = places_in(path, header, columns)
+    indexes = find_columns(path, header, columns)
     protected = header.index(TEXT_COLUMNS) if TEXT_COLUMNS in header else None
     for line, row in cells:
         if isinstance(row, text.Fault):
@@ -293,29 +290,29 @@ def _table(path: Path, cells: Iterator[text.Cells], format: str, columns: Column
 
 
 def _unprotect(row: list[str], header: Sequence[str], names: Collection[str]) -> None:
-    """Remove the apostrophes that keep spreadsheets from running cells as formulas.
+    """Remove the apostrophes that protect cells from being run as formulas in spreadsheets.
 
-    names: the columns with such a cell
+    names: columns of the row's protected cells
     """
     for place, name in enumerate(header):
         if name in names:
             row[place] = row[place].removeprefix(AS_TEXT)
 
 
-# --- A preview of a file, which helps users to match its columns with our fields.
+# --- A preview of a file, for matching its columns with our fields.
 
 
 ROWS = 10
 _SURROGATE = re.compile("[\ud800-\udfff]")
-MOST_INSPECTED = 64 << 20  # number of bytes of a file from which the preview detects the encoding
+MOST_INSPECTED = 64 << 20  # number of bytes that the preview inspects to detect the encoding
 
 
 @dataclass(frozen=True)
 class Sample:
     """The first rows of a file.
 
-    columns: the names of the columns
-    rows: for each row, its values in the order of the columns, or the reason why it cannot be read
+    columns: names of the columns
+    rows: each row's values in the order of the columns, or the reason why the row cannot be read
     """
 
     columns: list[str]
@@ -346,13 +343,13 @@ def sample(path: Path, format: str, text_format: text.TextFormat) -> Sample:
 def header_of(path: Path, format: str, objects: int = 1, text_format: text.TextFormat | None = None) -> list[str]:
     """Return the names of a file's columns.
 
-    They are the cells of its first line, the names in the schema of a Parquet or Arrow file, or the keys of its first
-    JSON objects.
+    The names come from the first line, from the schema of a Parquet or Arrow file, or from the keys of the first JSON
+    objects.
 
-    objects: the number of JSON objects whose keys are used
-    text_format: the encoding and delimiter of the file, or None to detect them
+    objects: number of JSON objects whose keys are used
+    text_format: encoding and delimiter of the file, or None to detect them
     """
-    with damage_explained(path, format):
+    with explain_damage(path, format):
         return list(_names(path, format, objects, text_format or text.text_format_of(path, format)))
 
 

@@ -1,4 +1,4 @@
-"""What a file of posts or records seems to be: its format, its columns with samples, and the column of each field."""
+"""Detect the format of a file of posts or records, and guess which column contains each field."""
 
 import re
 import unicodedata
@@ -13,7 +13,7 @@ from corpora.sources.compression import check_file, format_of
 from corpora.sources.readers import MOST_INSPECTED, Sample, sample
 from corpora.sources.text import TextFormat, text_format_of
 
-# Field -> other common column names for the field, in lower case.
+# Common column names for each field, in lower case, besides the field's own name.
 ALSO: Mapping[str, tuple[str, ...]] = {
     "id": ("tweet_id", "id_str", "post_id", "doc_id", "celex_id", "uid", "key", "nr", "nummer", "numéro", "número"),
     "text": (
@@ -31,17 +31,17 @@ ALSO: Mapping[str, tuple[str, ...]] = {
     ),
     "score": ("confidence", "probability", "prob", "wert"),
 }
-# Field -> function that reads its values and raises RecordError if it cannot.
+# Functions that parse a field's values, or raise RecordError.
 READERS: Mapping[str, Callable[[Any], Any]] = {"posted_at": read_time, "url": read_url, "language": read_language}
 _FORMAT_NAMES: Mapping[str, str] = {"jsonl": "JSON", "parquet": "Parquet", "arrow": "Arrow", "xlsx": "Excel"}
-SAMPLES = 3  # number of values of a column that are shown
-LONGEST_NAME = 50  # maximum length of a suggested name, so that a number can be added
+SAMPLES = 3  # number of sample values per column
+LONGEST_NAME = 50  # maximum length of a suggested name, which leaves room for a number
 
 
 def candidates(field: str, columns: Sequence[str]) -> list[str]:
-    """Return the columns that may contain a field, the most probable first.
+    """Return the columns that may contain a field, most likely first.
 
-    A column in a nested object, such as data.text, is identified by its last part.
+    A column in a nested object, such as data.text, is matched by its last part.
     """
     by_name = {column.lower(): column for column in reversed(columns)}
     nested = {column.lower().rpartition(".")[2]: column for column in reversed(columns) if "." in column}
@@ -52,14 +52,14 @@ def candidates(field: str, columns: Sequence[str]) -> list[str]:
 
 
 def guess(field: str, columns: Sequence[str]) -> str:
-    """Return the column that probably contains a field, or ""."""
+    """Return the column that most likely contains a field, or ""."""
     return next(iter(candidates(field, columns)), "")
 
 
 def fault_of(field: str, column: str, preview: Sample) -> tuple[str, bool]:
-    """Return why the first faulty value in a column of the preview cannot be read as the field, or "".
+    """Check whether the previewed values of a column can be parsed as a field.
 
-    The second value is whether any value can be read.
+    Return the error message for the first faulty value, or "", and whether any value can be parsed.
     """
     fault, is_any_readable = "", False
     if field not in READERS or column not in preview.columns:
@@ -74,17 +74,17 @@ def fault_of(field: str, column: str, preview: Sample) -> tuple[str, bool]:
 
 
 def values_of(column: str, preview: Sample) -> list[Any]:
-    """Return the values of a column in the rows of the preview that can be read."""
+    """Return the values of a column in the preview's readable rows."""
     index = preview.columns.index(column)
     return [row[index] for row in preview.rows if not isinstance(row, str)]
 
 
 @dataclass(frozen=True)
-class Recognized:
-    """What a file seems to be.
+class Recognition:
+    """The detected format of a file, and the likely columns of a post's fields.
 
-    columns: field -> column, for each field of a post that has exactly one probable column
-    doubtful: field -> columns, for each field with several probable columns
+    columns: column by field, for each field with a single likely column
+    doubtful: columns by field, for each field with several likely columns
     """
 
     path: Path
@@ -96,30 +96,30 @@ class Recognized:
 
     @property
     def missing(self) -> list[str]:
-        """The fields that a post needs, but for which the file seems to have no column."""
+        """Required fields without a likely column."""
         return [field for field in OBLIGATORY if field not in {*self.columns, *self.doubtful}]
 
     def samples(self, column: str) -> list[str]:
-        """Return the first values of a column that are not empty, as text."""
+        """Return the first non-empty values of a column, as text."""
         values = (str(value) for value in values_of(column, self.sample) if value not in (None, ""))
         return list(dict.fromkeys(values))[:SAMPLES]
 
     def field_of(self, column: str) -> str:
-        """Return the field that a column seems to contain, or ""."""
+        """Return the field that a column likely contains, or ""."""
         return next((field for field, named in self.columns.items() if named == column), "")
 
 
-def described(format: str, text_format: TextFormat) -> str:
-    """Return, for example, "CSV, UTF-8, with columns separated by semicolons"."""
+def describe_format(format: str, text_format: TextFormat) -> str:
+    """Describe a format, such as "CSV, UTF-8, with columns separated by semicolons"."""
     return ", ".join(filter(None, [_FORMAT_NAMES.get(format, format.upper()), str(text_format)]))
 
 
-def recognized(path: Path, format: str | None = None, encoding: str = "", delimiter: str = "") -> Recognized:
-    """Return what a file seems to be.
+def recognize(path: Path, format: str | None = None, encoding: str = "", delimiter: str = "") -> Recognition:
+    """Detect a file's format and the columns of a post's fields.
 
-    format, encoding, delimiter: the user's choice, or None or "" to recognize it
+    format, encoding, delimiter: the user's choice, or None or "" to detect it
 
-    Raise CorpusError if the file cannot be read, contains no rows, or does not show its format.
+    Raise CorpusError if the file cannot be read, contains no rows, or has an unknown format.
     """
     check_file(path, format := format or format_of(path) or "")
     text_format = text_format_of(path, format, encoding, delimiter, MOST_INSPECTED)
@@ -133,20 +133,20 @@ def recognized(path: Path, format: str | None = None, encoding: str = "", delimi
             columns[field] = probable[0]
         elif probable:
             doubtful[field] = probable
-    return Recognized(path, format, text_format, preview, columns, doubtful)
+    return Recognition(path, format, text_format, preview, columns, doubtful)
 
 
 # --- Names for corpora, tasks and kinds.
 
 
 def name_from(path: Path) -> str:
-    """Return a corpus name that is derived from the name of a file."""
-    # Accents are dropped: Beiträge.csv becomes beitrage.
+    """Derive a corpus name from a file name."""
+    # Strip accents: Beiträge.csv becomes beitrage.
     letters = unicodedata.normalize("NFKD", path.name.partition(".")[0]).encode("ascii", "ignore").decode()
     return re.sub(r"[^A-Za-z0-9]+", "-", letters).strip("-").lower()[:LONGEST_NAME] or "corpus"
 
 
-def unused(stem: str, names: Iterable[str], mark: str = "-") -> str:
-    """Return the stem or, if it is one of the names, the stem followed by the mark and an unused number."""
+def unused_name(stem: str, names: Iterable[str], mark: str = "-") -> str:
+    """Return a name that is not in `names`: the stem or, if it is taken, the stem followed by the mark and a number."""
     taken = set(names)
     return next(name for number in count(1) if (name := stem if number == 1 else f"{stem}{mark}{number}") not in taken)

@@ -1,4 +1,4 @@
-"""Text files: their encoding and delimiter, lines, JSON values, and CSV records. The files may be compressed."""
+"""Read text files, which can be compressed: their encoding and delimiter, lines, JSON values, and CSV records."""
 
 import codecs
 import csv
@@ -15,11 +15,18 @@ from typing import Any, BinaryIO, cast
 
 from corpora.core import CorpusError
 from corpora.core.records import kind_of
-from corpora.sources.compression import BINARY, Progress, damage_explained, first_line, looks_like_utf16, opened
+from corpora.sources.compression import (
+    BINARY,
+    Progress,
+    explain_damage,
+    first_line,
+    looks_like_utf16,
+    open_decompressed,
+)
 
 MAX_LINE = 1 << 20  # maximum length of a line (bytes)
-_INSPECTED = 1 << 16  # The layout of a file is detected from this many bytes at its start.
-_CHUNK = 1 << 18  # number of bytes read in one step when JSON values are split
+_INSPECTED = 1 << 16  # number of bytes at the start of a file that are used to detect its layout
+_CHUNK = 1 << 18  # number of bytes read at a time while splitting JSON values
 NOT_UTF8, NUL = "The row is not UTF-8.", "The row contains a NUL character, which databases cannot store."
 
 
@@ -30,7 +37,7 @@ class Fault:
     reason: str
 
 
-Line = tuple[int, bytes | Fault]  # the line number, starting with 1, and the content
+Line = tuple[int, bytes | Fault]  # the line number, starting from 1, and the content
 
 
 def _lines(file: BinaryIO, limit: int) -> Iterator[Line]:
@@ -47,7 +54,7 @@ def _lines(file: BinaryIO, limit: int) -> Iterator[Line]:
 def lines_of(path: Path, limit: int, progress: Progress | None = None, encoding: str = "utf-8") -> Iterator[Line]:
     """Yield the lines of a text file, in UTF-8. If a line is longer than `limit` bytes, yield a Fault instead.
 
-    encoding: the encoding of the file
+    encoding: encoding of the file
 
     Raise CorpusError if the file is in UTF-16 but `encoding` is UTF-8.
     """
@@ -57,13 +64,13 @@ def lines_of(path: Path, limit: int, progress: Progress | None = None, encoding:
 
 
 def values_of(path: Path, limit: int, progress: Progress | None = None, encoding: str = "utf-8") -> Iterator[Line]:
-    """Yield each JSON value in a file with a number, in UTF-8.
+    """Yield each JSON value in a file with a distinct number, in UTF-8.
 
-    The number is that of the value's first line, or the next number if another value starts in the same line. A file
-    may have one value per line, an array of values, or a sequence of objects that each span several lines. If a value
-    is longer than `limit` bytes, yield a Fault instead.
+    The number is the value's first line, or the next number if another value starts on the same line. A file can have
+    one value per line, an array of values, or a sequence of objects that each span several lines. If a value is longer
+    than `limit` bytes, yield a Fault instead.
 
-    encoding: the encoding of the file
+    encoding: encoding of the file
 
     Raise CorpusError if the file is in UTF-16 but `encoding` is UTF-8.
     """
@@ -76,23 +83,23 @@ def values_of(path: Path, limit: int, progress: Progress | None = None, encoding
 def text_of(path: Path, progress: Progress | None = None, encoding: str = "utf-8") -> Iterator[tuple[BinaryIO, bytes]]:
     """Open a text file and yield it with its first bytes.
 
-    If it has another encoding, it is converted to UTF-8. If its lines end in CR alone, they are converted to end in LF.
+    Other encodings are converted to UTF-8, and line endings of CR alone to LF.
     """
-    with opened(path, progress) as packed:
+    with open_decompressed(path, progress) as packed:
         file: Any = packed
         if encoding != "utf-8":
             convert = _to_utf8(file.peek(_INSPECTED), encoding)
-            file = io.BufferedReader(_Converted(file, convert), 1 << 18)
+            file = io.BufferedReader(_Converter(file, convert), 1 << 18)
         start = file.peek(_INSPECTED)[:_INSPECTED]
         if b"\r" in start and b"\n" not in start:  # as on classic Mac OS
-            file, start = io.BufferedReader(_Converted(file, _cr_to_lf), 1 << 18), start.replace(b"\r", b"\n")
+            file, start = io.BufferedReader(_Converter(file, _cr_to_lf), 1 << 18), start.replace(b"\r", b"\n")
         yield file, start
 
 
-class _Converted(io.RawIOBase):
-    """A file whose content is converted when it is read.
+class _Converter(io.RawIOBase):
+    """A file whose content is converted as it is read.
 
-    convert: a function that takes a piece of the content and whether it is the last, and returns the converted piece
+    convert: function that takes a piece of the content and whether it is the last, and returns the converted piece
     """
 
     def __init__(self, file: Any, convert: Callable[[bytes, bool], bytes]) -> None:
@@ -113,9 +120,10 @@ class _Converted(io.RawIOBase):
 def _to_utf8(start: bytes, encoding: str) -> Callable[[bytes, bool], bytes]:
     """Return a function that converts a file to UTF-8.
 
-    Bytes that are invalid in the encoding are kept. They are not UTF-8 either, so only the row with them is rejected.
+    Bytes that are invalid in the encoding are kept. They are also invalid in UTF-8, so only rows that contain them are
+    rejected.
 
-    start: the first bytes of the file
+    start: first bytes of the file
     """
     if encoding == "utf-16" and not start.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         encoding = "utf-16-be" if start[::2].count(0) > start[1::2].count(0) else "utf-16-le"
@@ -138,7 +146,7 @@ def _cr_to_lf(content: bytes, _final: bool) -> bytes:
 def _has_one_value_per_line(start: bytes) -> bool:
     """Return whether a file seems to have one value per line.
 
-    start: the first bytes of the file
+    start: first bytes of the file
     """
     text = start.removeprefix(codecs.BOM_UTF8).lstrip()
     if text.startswith(b"["):
@@ -151,13 +159,13 @@ def _has_one_value_per_line(start: bytes) -> bool:
     except RecursionError:
         return True
     except ValueError:
-        # Either the first object continues beyond `start`, or the first line is broken. In a file with one value per
-        # line, a broken first line must not prevent the other lines from being read.
+        # Either the first object continues beyond `start`, or the first line is malformed. In a file with one value per
+        # line, the other lines must still be read.
         return len(start) < _INSPECTED or first_line_bytes.strip() != b"{"
     return end <= len(first_line_bytes.decode(errors="replace"))
 
 
-# The characters that matter outside of a string and inside of one.
+# The significant characters outside and inside of strings.
 _MARK = re.compile(rb'["{}\[\]\n]')
 _IN_STRING = re.compile(rb'["\\\n]')
 # An object with no nested objects or lists. The quantifiers are possessive, so matching takes linear time.
@@ -165,13 +173,13 @@ _FLAT = re.compile(rb'\{[^"{}\[\]]*+(?:"[^"\\]*+(?:\\.[^"\\]*+)*+"[^"{}\[\]]*+)*
 
 
 class _Scan:
-    """A scanner that splits a stream of JSON into values by counting brackets. It holds only one value in memory."""
+    """A scanner that splits a stream of JSON into values by counting brackets. It holds a single value in memory."""
 
     def __init__(self, limit: int) -> None:
         self.limit = limit
         self.line = 1
-        # `depth` is the number of open brackets. `base` is the depth at which values start, which is 1 inside an array
-        # of values and otherwise 0.
+        # `depth` is the number of open brackets. `base` is the depth at which values start: 1 inside an array of
+        # values, otherwise 0.
         self.depth = self.base = 0
         self.in_string = self.is_escaped = False
         self.first = 0  # the line on which the current value starts, or 0 between values
@@ -179,7 +187,7 @@ class _Scan:
         self.is_stray = False
 
     def take(self, chunk: bytes) -> Iterator[Line]:
-        """Yield the values that end in the next chunk of the file."""
+        """Process the next chunk of the file, and yield the values that end in it."""
         position = begin = 0
         if self.is_escaped:
             position, self.is_escaped = 1, False
@@ -231,7 +239,7 @@ class _Scan:
             )
 
     def _strays(self, between: bytes) -> Iterator[Line]:
-        """Yield a fault for each element of an array that has no brackets, or one for any text outside of an array."""
+        """Yield a Fault for each array element that is not an object or list, or for any text outside of an array."""
         for piece in between.split(b",") if between.strip(b" \t\r\n,") else ():
             if piece.strip() and (self.base or not self.is_stray):
                 yield self._stray()
@@ -261,17 +269,15 @@ def _values(file: BinaryIO, limit: int) -> Iterator[Line]:
 
     last = 0
     for line, value in values():
-        # Importers distinguish rows by their numbers.
+        # Numbers must be distinct, because importers identify rows by them.
         last = max(line, last + 1)
         yield last, value
 
 
 def check_encoding(path: Path, start: bytes) -> None:
-    """Check that a file is not in UTF-16.
+    """Raise CorpusError if a file seems to be in UTF-16.
 
-    start: the first bytes of the file
-
-    Raise CorpusError if they look like UTF-16.
+    start: first bytes of the file
     """
     if looks_like_utf16(start):
         raise CorpusError(
@@ -280,11 +286,11 @@ def check_encoding(path: Path, start: bytes) -> None:
 
 
 class RepeatedKey(Exception):
-    """The error for a JSON object that has a key twice."""
+    """Raised for a JSON object with a duplicate key."""
 
 
 def object_from_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Return a JSON object. Raise RepeatedKey if it has a key twice."""
+    """Build a JSON object (object_pairs_hook). Raise RepeatedKey if a key occurs twice."""
     mapping = dict(pairs)
     if len(mapping) < len(pairs):
         keys = [key for key, _ in pairs]
@@ -292,15 +298,15 @@ def object_from_pairs(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return mapping
 
 
-_DECODE = json.JSONDecoder(object_pairs_hook=object_from_pairs).decode  # json.loads would make a decoder for each line
-_EXCERPT = 20  # number of characters of a faulty line that are shown
+_DECODE = json.JSONDecoder(object_pairs_hook=object_from_pairs).decode  # json.loads creates a decoder on every call
+_EXCERPT = 20  # number of characters of a faulty line in error messages
 
 
 def object_of(content: bytes, keys: Iterable[str], unit: str = "line") -> dict[str, Any] | Fault:
-    """Parse a JSON object. Return a Fault if the content is not one.
+    """Parse a JSON object. Return a Fault if the content is not a JSON object.
 
-    keys: the keys of the example that the Fault shows
-    unit: the unit that contains the object, such as `line`, for the Fault
+    keys: keys of the example object in the Fault
+    unit: the noun for `content` in the Fault, such as `line`
     """
     try:
         value = _DECODE(content.decode())
@@ -333,7 +339,7 @@ def _is_object(content: bytes) -> bool:
         return False
 
 
-def at(value: dict[str, Any], column: str, default: Any = None) -> Any:
+def get_value(value: dict[str, Any], column: str, default: Any = None) -> Any:
     """Return the value at a key or at a dotted path such as data.text, or the default if there is none."""
     if column in value:
         return value[column]
@@ -346,7 +352,7 @@ def at(value: dict[str, Any], column: str, default: Any = None) -> Any:
 
 
 def names_in(value: dict[str, Any]) -> Iterator[str]:
-    """Yield the columns of an object, in the form that `at` accepts. Keys of nested objects become dotted paths."""
+    """Yield an object's columns, as accepted by `get_value`. Keys of nested objects become dotted paths."""
     for key, content in value.items():
         if isinstance(content, dict) and content and "." not in key:
             yield from (f"{key}.{name}" for name in names_in(content))
@@ -357,12 +363,12 @@ def names_in(value: dict[str, Any]) -> Iterator[str]:
 ABSENT = object()
 
 
-# How lines of tables are decoded. Bytes that are not UTF-8 become lone surrogates. readers._table detects these and
-# rejects only the row that contains them.
+# Arguments for decoding lines of tables. Bytes that are not UTF-8 become lone surrogates, which readers._table detects,
+# so that only the rows that contain them are rejected.
 ESCAPED = ("utf-8", "surrogateescape")
 
 
-# --- CSV. If a quote is not closed, only one row is lost.
+# --- CSV. An unclosed quote costs a single row.
 
 
 Cells = tuple[int, list[str] | Fault]
@@ -371,16 +377,16 @@ _RESUMED = "The following lines are read separately."
 
 
 class _Feed:
-    """The lines that csv.reader reads. They are kept until the record that they form is known to be valid.
+    """The input of csv.reader. It keeps the lines of the current record until the record is known to be valid.
 
     The feed ends if a record exceeds `limit` bytes, or at a line that was part of _ATTEMPTS failed records. The second
-    rule is needed for files in which every line closes one quote and opens the next. Without it, such a file would be
+    rule is needed for files in which every line closes one quote and opens the next. Otherwise, such a file would be
     read again from each of its lines.
     """
 
     def __init__(self, lines: Iterator[Line], limit: int) -> None:
         self.lines, self.limit = lines, limit
-        # Each tuple is a line's number, its content, and the number of failed records that contained it.
+        # Each tuple contains a line's number, its content, and the number of failed records that it was part of.
         self.taken: list[tuple[int, bytes | Fault, int]] = []
         self.again: deque[tuple[int, bytes | Fault, int]] = deque()
         self.size = 0
@@ -404,14 +410,14 @@ class _Feed:
         return line.decode(*ESCAPED)
 
     def begin(self) -> None:
-        """Start a new record: forget the lines that were read."""
+        """Start a new record and discard the lines of the previous one."""
         self.taken.clear()
         self.size = 0
 
     def is_doubtful(self) -> bool:
         """Return whether the record may be the end of a failed record.
 
-        This is the case if its first line was part of a failed record and if it contains an odd number of quotes.
+        Its first line must have been part of a failed record, and it must contain an odd number of quotes.
         """
         if not self.taken[0][2]:
             return False
@@ -424,10 +430,10 @@ class _Feed:
 def records(lines: Iterator[Line], limit: int, delimiter: str = ",") -> Iterator[Cells]:
     """Yield the records of a CSV file, starting with the header.
 
-    If a record fails, only its first line is lost, and reading resumes with the next line. Otherwise, an unclosed quote
-    would consume all rows up to the next quote or up to the limit.
+    If a record fails, only its first line is rejected, and reading resumes with the next line. Otherwise, an unclosed
+    quote would consume all rows up to the next quote or up to the limit.
 
-    limit: the maximum size of a record (bytes)
+    limit: maximum size of a record (bytes)
     """
     csv.field_size_limit(limit)
     feed = _Feed(lines, limit)
@@ -469,12 +475,12 @@ def _fault(feed: _Feed, error: csv.Error) -> Fault:
     return Fault(f"The row is not valid CSV: {error}.")
 
 
-# The first line of a file for Excel may only name the delimiter.
+# The first line of a CSV file for Excel can specify the delimiter.
 _HINT = re.compile(rb"sep=(.)\r?\n?", re.IGNORECASE)
 
 
-def without_hint(lines: Iterator[Line]) -> Iterator[Line]:
-    """Yield the lines of a CSV file without a first line such as `sep=;`."""
+def skip_delimiter_hint(lines: Iterator[Line]) -> Iterator[Line]:
+    """Yield the lines of a CSV file, skipping a first line such as `sep=;`."""
     for number, line in lines:
         if number > 1 or isinstance(line, Fault) or not _HINT.fullmatch(line):
             yield number, line
@@ -484,14 +490,14 @@ def field_count(row: list[str]) -> str:
     return "1 field" if len(row) == 1 else f"{len(row):,} fields"
 
 
-# --- The encoding of text files and the delimiter of CSV files: the choices, and how they are detected.
+# --- The encoding of text files and the delimiter of CSV files: the supported values, and their detection.
 #
-# Detection is cautious, because a wrong guess would silently change texts. A file is read as Windows-1252 only if some
-# of its lines are not UTF-8, and if all lines that are UTF-8 are plain ASCII.
+# Detection is conservative, because a wrong guess would silently corrupt texts. A file is read as Windows-1252 only if
+# some of its lines are not UTF-8, and if all lines that are UTF-8 are plain ASCII.
 
 
 UTF_8, UTF_16, WESTERN = "utf-8", "utf-16", "windows-1252"
-# A mapping from Python's name of an encoding to the name that people see.
+# Display names of encodings, by Python's names.
 ENCODINGS: Mapping[str, str] = {
     UTF_8: "UTF-8",
     UTF_16: "UTF-16",
@@ -509,22 +515,22 @@ ENCODINGS: Mapping[str, str] = {
     "shift_jis": "Shift JIS (Japanese)",
     "euc-kr": "EUC-KR (Korean)",
 }
-# The characters and plural names of delimiters, by name. If two fit equally well, the first is used.
+# Characters and plural names of delimiters, by name. If two fit equally well, the first is used.
 DELIMITERS: Mapping[str, tuple[str, str]] = {
     "comma": (",", "commas"),
     "semicolon": (";", "semicolons"),
     "tab": ("\t", "tabs"),
 }
-# The search for letters beyond ASCII stops after this many bytes. Lines in another encoding are rejected there.
+# Number of bytes that are searched for non-ASCII characters. Beyond them, lines in another encoding are rejected.
 SEARCHED = 1 << 30
-_FIRST_RECORDS = 20  # number of records from which the delimiter is detected
-_LOOKED_AT = 1000  # The script is guessed from up to this many lines that are not UTF-8.
-_LONGEST = 1 << 16  # Lines are inspected in pieces of this many bytes.
+_FIRST_RECORDS = 20  # number of records that are used to detect the delimiter
+_LOOKED_AT = 1000  # maximum number of lines that are used to guess the script of a file that is not UTF-8
+_LONGEST = 1 << 16  # size of the pieces in which lines are inspected (bytes)
 
 
 @dataclass(frozen=True)
 class TextFormat:
-    """The encoding and the delimiter of a text file.
+    """A text file's encoding and delimiter.
 
     encoding: one of ENCODINGS; "" if the file is not a text file
     delimiter: one of DELIMITERS; "" if the file is not CSV
@@ -534,7 +540,7 @@ class TextFormat:
     delimiter: str = ""
 
     def __str__(self) -> str:
-        """Return, for example, "Windows-1252, with columns separated by semicolons"."""
+        """Return a description such as "Windows-1252, with columns separated by semicolons"."""
         name = ENCODINGS.get(self.encoding, "").partition(" (")[0]
         separated = f", with columns separated by {DELIMITERS[self.delimiter][1]}" if self.delimiter else ""
         return f"{name}{separated}"
@@ -546,16 +552,16 @@ STANDARD = (TextFormat(), TextFormat(UTF_8), TextFormat(UTF_8, "comma"))  # form
 def text_format_of(
     path: Path, format: str, encoding: str = "", delimiter: str = "", most: int = SEARCHED
 ) -> TextFormat:
-    """Return the encoding and delimiter of a file. They are detected, unless the user has chosen them.
+    """Return a file's encoding and delimiter, which are detected unless the user has chosen them.
 
     encoding, delimiter: the user's choice, or ""
-    most: the number of bytes after which the search for letters beyond ASCII stops
+    most: number of bytes that are searched for non-ASCII characters
 
     Raise CorpusError if the file cannot be read.
     """
     if format in BINARY:
         return TextFormat()
-    with damage_explained(path, format):
+    with explain_damage(path, format):
         encoding = encoding or encoding_of(path, most) or UTF_8
         if format == "csv":
             return TextFormat(encoding, delimiter or _delimiter_of(path, encoding))
@@ -563,11 +569,11 @@ def text_format_of(
 
 
 def encoding_of(path: Path, most: int = SEARCHED) -> str:
-    """Return the encoding of a text file, or "" if the file is not UTF-8 and its encoding is unknown.
+    """Detect the encoding of a text file. Return "" if it is not UTF-8 and its encoding is unknown.
 
-    A file that mixes lines in UTF-8 with others counts as UTF-8.
+    A file with lines in UTF-8 and lines in other encodings counts as UTF-8.
     """
-    with opened(path) as file:
+    with open_decompressed(path) as file:
         if looks_like_utf16(file.peek(_LONGEST)[:4096]):  # type: ignore[attr-defined]
             return UTF_16
         others: list[bytes] = []
@@ -579,15 +585,15 @@ def encoding_of(path: Path, most: int = SEARCHED) -> str:
     return (WESTERN if _is_western(b"".join(others)) else "") if others else UTF_8
 
 
-def by_its_mark(path: Path) -> str:
-    """Return UTF_16 if the first bytes of a text file show it, and otherwise UTF_8."""
+def detect_utf16(path: Path) -> str:
+    """Return UTF_16 if the first bytes of a text file look like it, otherwise UTF_8."""
     return UTF_16 if encoding_of(path, most=1) == UTF_16 else UTF_8
 
 
 def _lines_beyond_ascii(file: BinaryIO, most: int) -> Iterator[tuple[bytes, bool]]:
-    """Yield each line that is not ASCII, and whether it is UTF-8.
+    """Yield each non-ASCII line, and whether it is UTF-8.
 
-    Long lines are read in pieces. A piece may end in the middle of a character.
+    Long lines are read in pieces, which can end in the middle of a character.
     """
     decoder, taken = codecs.getincrementaldecoder(UTF_8)(), 0
     while taken < most and (block := file.peek()) and block.isascii():  # type: ignore[attr-defined]
@@ -606,9 +612,9 @@ def _lines_beyond_ascii(file: BinaryIO, most: int) -> Iterator[tuple[bytes, bool
 
 
 def _is_western(text: bytes) -> bool:
-    """Return whether a text is probably Windows-1252, which includes ISO-8859-1.
+    """Return whether a text is probably Windows-1252, a superset of ISO-8859-1.
 
-    In Latin scripts, accented letters are usually isolated, whereas the letters of other scripts are consecutive.
+    Accented letters in Latin script are usually isolated, whereas non-ASCII letters in other scripts are consecutive.
     """
     try:
         text.decode(WESTERN)
@@ -619,7 +625,7 @@ def _is_western(text: bytes) -> bool:
 
 
 def _delimiter_of(path: Path, encoding: str) -> str:
-    """Return the delimiter with which most of the first records have the same number of cells as the header.
+    """Detect the delimiter: the one with which most of the first records have as many cells as the header.
 
     If several delimiters fit equally well, return the one with the most columns.
     """

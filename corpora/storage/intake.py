@@ -24,9 +24,9 @@ from corpora.core import NAMED, CorpusError, TooManyRejected, listed
 from corpora.core.arrow import pq
 from corpora.core.records import Record, RecordError, read_record
 from corpora.engines import Store, explain_full_disk, open_store
-from corpora.sources.compression import BINARY, Progress, damage_explained
+from corpora.sources.compression import BINARY, Progress, explain_damage
 from corpora.sources.readers import Row
-from corpora.sources.text import MAX_LINE, NOT_UTF8, NUL, UTF_8, Fault, by_its_mark, encoding_of, lines_of
+from corpora.sources.text import MAX_LINE, NOT_UTF8, NUL, UTF_8, Fault, detect_utf16, encoding_of, lines_of
 from corpora.storage.layout import Manifest, Part, Predictions, Scores, changing, digest_of, name_of, part_name, sync
 from corpora.storage.schemas import schema_of
 
@@ -154,8 +154,8 @@ def text_lines(path: Path, format: str, progress: Progress | None = None) -> Ite
 
     Raise CorpusError if a line is too long, is not UTF-8 or contains a NUL character.
     """
-    with damage_explained(path, format):
-        for number, line in lines_of(path, MAX_LINE, progress, by_its_mark(path)):
+    with explain_damage(path, format):
+        for number, line in lines_of(path, MAX_LINE, progress, detect_utf16(path)):
             if isinstance(line, Fault):
                 raise faulty(path, format, number, line.reason)
             if b"\0" in line:

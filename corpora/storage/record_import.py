@@ -17,7 +17,7 @@ from corpora.engines import explain_full_disk
 from corpora.models import Corpus
 from corpora.sources.compression import BINARY, Progress, check_file, format_of, unpacked
 from corpora.sources.documents import DOCUMENTS, read_any
-from corpora.sources.readers import MOST_INSPECTED, Columns, Row, header_of, places_in
+from corpora.sources.readers import MOST_INSPECTED, Columns, Row, find_columns, header_of
 from corpora.sources.text import MAX_LINE, TextFormat, text_format_of
 from corpora.storage import layout
 from corpora.storage.intake import RejectLog, deduplicate, stage
@@ -258,7 +258,7 @@ def _recognized(path: Path, format: str, columns: Columns, terms: Terms) -> Chec
         return Checked(path, format, TextFormat())
     text_format = text_format_of(path, format, terms.encoding, terms.delimiter, MOST_INSPECTED)
     if format in TABLES:
-        places_in(path, header_of(path, format, text_format=text_format), columns)
+        find_columns(path, header_of(path, format, text_format=text_format), columns)
     is_whole = format in BINARY or (path.stat().st_size <= MOST_INSPECTED and unpacked(path) == path)
     return Checked(path, format, text_format if is_whole else None)
 

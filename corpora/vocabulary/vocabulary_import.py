@@ -19,7 +19,7 @@ from corpora.database.bulk_rows import insert
 from corpora.models import Broader, Concept, Label, LabelWord, Related, Scheme, Vocabulary
 from corpora.sources import compression
 from corpora.sources.compression import Progress, check_file
-from corpora.sources.text import NOT_UTF8, NUL, UTF_8, by_its_mark, check_encoding, field_count, text_of
+from corpora.sources.text import NOT_UTF8, NUL, UTF_8, check_encoding, detect_utf16, field_count, text_of
 from corpora.storage.intake import faulty, no_rows
 from corpora.vocabulary import skos
 from corpora.vocabulary.skos import PARSERS, RDF_XML, add_skos, recognized
@@ -113,7 +113,7 @@ def _content(path: Path, progress: Progress, *, is_xml: bool = False) -> bytes:
     try:
         size = path.stat().st_size
         # XML declares its encoding itself.
-        with text_of(path, progress, UTF_8 if is_xml else by_its_mark(path)) as (file, _):
+        with text_of(path, progress, UTF_8 if is_xml else detect_utf16(path)) as (file, _):
             content = file.read(MOST_BYTES + 1) if size <= MOST_BYTES else b""
     except OSError as error:
         if error.errno is not None:

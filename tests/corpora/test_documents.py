@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from django.core.management import CommandError
 
-from corpora.sources.eurlex import articles_of, joined, published
+from corpora.sources.eurlex import join_articles, published_act, split_articles
 from corpora.storage.layout import manifest_of
 from tests.corpora.on_disk import bytes_of, posts, rejects, zipped
 
@@ -60,8 +60,8 @@ def test_every_act_comes_out_as_it_went_in_from_folders_lines_and_a_zip_file(fol
     imported(import_corpus, *folders)
     rows = posts("eu")
     acts = {act["celex_id"]: (act, split, "en") for split in SPLITS for act in ACTS[split]}
-    assert {row["id"]: (published(row), row["split"], row["language"]) for row in rows} == acts
-    assert [list(published(row)) for row in rows] == [list(ACT)] * 60
+    assert {row["id"]: (published_act(row), row["split"], row["language"]) for row in rows} == acts
+    assert [list(published_act(row)) for row in rows] == [list(ACT)] * 60
     imported(import_corpus, *(FIXTURES / f"{split}.jsonl" for split in SPLITS), name="lines")
     imported(import_corpus, tmp_path / "dataset.zip", name="zipped")
     from_folders, from_lines, zipped = ({row["id"]: row for row in posts(name)} for name in ("eu", "lines", "zipped"))
@@ -82,8 +82,8 @@ def test_an_act_is_of_the_split_that_its_folder_is_named_after(folder, import_co
 @pytest.mark.parametrize("number", range(4))
 def test_articles_come_out_whatever_lines_they_have(number):
     for articles in product(("", "\n", "\n\n", "a", "a\n\nb", "\u00a0", "a\n\u00a0\u00a0\n"), repeat=number):
-        assert articles_of(joined(articles)) == list(articles)
-    assert joined(["One\ntwo", "Three\n\nfour"]) == "One\ntwo\n\nThree\n\u00a0\nfour"
+        assert split_articles(join_articles(articles)) == list(articles)
+    assert join_articles(["One\ntwo", "Three\n\nfour"]) == "One\ntwo\n\nThree\n\u00a0\nfour"
 
 
 def test_parts_may_be_empty_and_an_act_without_concepts_is_kept_and_counted(folder, import_corpus):
@@ -91,7 +91,7 @@ def test_parts_may_be_empty_and_an_act_without_concepts_is_kept_and_counted(fold
     output = imported(import_corpus, folder("train", [ACT, bare]))
     assert "2 accepted, 0 duplicates, 0 rejected" in output
     assert "with several labels: 1; without labels: 1" in output
-    assert published(next(row for row in posts("eu") if row["id"] == "1")) == bare
+    assert published_act(next(row for row in posts("eu") if row["id"] == "1")) == bare
 
 
 BAD_ACTS = [
@@ -184,7 +184,7 @@ def test_what_holds_no_acts_is_refused_and_leaves_no_corpus(folder, import_corpu
 def test_fields_and_labels_may_be_named_all_the_same(folder, import_corpus):
     imported(import_corpus, folder("train", [ACT]), fields="headline main_body", column=["headline=title"])
     [row] = posts("eu")
-    assert (row["headline"], articles_of(row["main_body"])) == (ACT["title"], ACT["main_body"])
+    assert (row["headline"], split_articles(row["main_body"])) == (ACT["title"], ACT["main_body"])
     assert row["declared"] == ACT["concepts"]
     with pytest.raises(CommandError, match=r"has no column subject. Its columns are: id, title, "):
         imported(import_corpus, FIXTURES / "dev.jsonl", name="other", labels="subject")
