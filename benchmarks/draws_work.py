@@ -37,9 +37,9 @@ from corpora.storage.layout import (  # noqa: E402  # noqa: E402
     Manifest,
     Part,
     VotesPart,
-    changing,
     corpus_dir,
     digest_of,
+    lock_corpus,
     part_name,
     write_manifest,
 )
@@ -56,7 +56,7 @@ def make(name: str, posts: int, authors: int) -> None:
     with open(ROOT / "fixtures" / "demo_posts.jsonl", encoding="utf-8") as file:
         texts = pa.array([json.loads(line)["text"] for line in file])
     names = pa.array([hashlib.sha256(str(number).encode()).hexdigest()[:32] for number in range(authors)])
-    with changing(name) as directory:
+    with lock_corpus(name) as directory:
         manifest = Manifest(licence="CC0-1.0", text_may_leave=True, source="made by repetition")
         for number, start in enumerate(range(0, posts, PART_ROWS), 1):
             rng = np.random.default_rng(number)

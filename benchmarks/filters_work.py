@@ -17,7 +17,7 @@ from benchmarks.filters import Population, audits_of, truth_of  # noqa: E402
 from corpora.draws.part_draws import DRAWN, DROPPED, IDS  # noqa: E402
 from corpora.draws.part_draws import sample_filtered as sample  # noqa: E402
 from corpora.models import Corpus  # noqa: E402
-from corpora.threads.scorers import filtering  # noqa: E402
+from corpora.threads.scorers import open_filter  # noqa: E402
 
 KEPT_READ = 300
 THRESHOLD = 0.5  # of Detoxify, and of the share of people who call a message toxic
@@ -53,7 +53,7 @@ def main() -> None:
     everything = sample(corpus, None, kept=10**6, dropped=10**6, seed=seed)
     keys = [row["id"] for draw in everything for row in draw.rows]
     dropped = {key for draw in everything for key in draw.parameters[IDS][DROPPED]}
-    with filtering(corpus.name) as store:
+    with open_filter(corpus.name) as store:
         assert dropped == {row["id"] for row in store.fetch("filtered") if row["dropped"]} & set(keys)
     kept = set(keys) - dropped
     worlds = []

@@ -32,7 +32,7 @@ from corpora.core.values import is_missing
 from corpora.core.voters import ballots
 from corpora.sources.compression import check_file
 from corpora.sources.readers import named_columns
-from corpora.storage.layout import write_whole
+from corpora.storage.layout import write_atomically
 
 # --- Files
 
@@ -107,7 +107,7 @@ def write_pending(rows: Rows, heads: Sequence[str], path: Path) -> None:
     try:
         if path.exists():
             raise ActionError(f"The file {path} already exists and may contain decisions. Choose another file.")
-        write_whole(path, write(rows, heads))
+        write_atomically(path, write(rows, heads))
     except OSError as error:
         raise ActionError(f"Cannot write {path}: {error.strerror}.") from error
 

@@ -29,7 +29,7 @@ from annotate.core.option import Option, flag
 from annotate.models import Job, Task, Webhook
 from annotate.work import closure, job_store
 from annotate.work.webhook_outbox import flag_file
-from corpora.storage.layout import write_whole
+from corpora.storage.layout import write_atomically
 
 PROGRAM = "from annotate.actions.registry import main; main()"
 POLL_SECONDS = 0.2  # between two checks for a cancelled job, or for the end of another worker's job
@@ -235,7 +235,7 @@ class JobProgress(Progress):
 
 def _write(path: Path, data: Mapping[str, Any]) -> None:
     """Write a JSON file atomically, because other processes may read it at any time."""
-    write_whole(path, json.dumps(data, cls=Encoder, ensure_ascii=False))
+    write_atomically(path, json.dumps(data, cls=Encoder, ensure_ascii=False))
 
 
 def watcher_command(mode: str) -> list[str]:

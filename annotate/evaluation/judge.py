@@ -34,7 +34,7 @@ from annotate.kinds.designs import STREAM
 from annotate.reports.evaluation_report import texts
 from corpora.core.arrow import pq
 from corpora.predictions.prediction_rows import EVERY_LABEL
-from corpora.storage.layout import corpus_dir, fetched_manifest
+from corpora.storage.layout import corpus_dir, fetch_manifest
 
 HALF_WIDTH = 2.5  # target half-width of the interval for a label's share, in percentage points
 SHARED = "judge with people, where two answered"
@@ -49,7 +49,7 @@ def ids_of_corpus(name: str, languages: Collection[str] = (), limit: int | None 
     languages: languages to include; all if empty.
     limit: number of items in the corpus when the set was drawn; parts added later are skipped. None for all parts.
     """
-    manifest = fetched_manifest(name) if name else None
+    manifest = fetch_manifest(name) if name else None
     if manifest is None:
         return None
     ids: list[str] = []

@@ -33,7 +33,7 @@ from annotate.goldsets.formats.mrs import RANDOM_SET, REPLIES, RESPONSES
 from annotate.goldsets.set_folder import RESTORE, GoldSetError
 from annotate.reports.evaluation_report import texts
 from annotate.reports.tables import are, many
-from corpora.threads.messages import compared
+from corpora.threads.messages import comparison_key
 from corpora.threads.pair_sets import MOST, OF_LANGUAGE, TEST, VALID, examples
 
 Pair = tuple[str, str]  # message, reference reply
@@ -60,7 +60,7 @@ class Tested:
 
 
 @dataclass(frozen=True)
-class Suggested:
+class SuggestedReplies:
     """A system's suggested replies.
 
     replies: for each language, the suggested replies for each test pair, in the order of the set.
@@ -104,7 +104,7 @@ def _cells(path: Path, cell_count: int) -> Iterator[list[str]]:
     """Yield the cells of each line, with white space normalized."""
     with path.open(encoding="utf-8-sig", newline="\n") as lines:
         for number, line in enumerate(lines, 1):
-            cells = list(map(compared, line.rstrip("\r\n").split("\t")))
+            cells = list(map(comparison_key, line.rstrip("\r\n").split("\t")))
             if len(cells) != cell_count:
                 raise GoldSetError(f"{path}, line {number:,} has {len(cells)} cells instead of {cell_count}. {RESTORE}")
             yield cells
@@ -113,7 +113,7 @@ def _cells(path: Path, cell_count: int) -> Iterator[list[str]]:
 # --- predictions
 
 
-def read_predictions(path: Path, tests: Mapping[str, Tested]) -> Suggested:
+def read_predictions(path: Path, tests: Mapping[str, Tested]) -> SuggestedReplies:
     """Read the replies suggested for the test pairs from a file, or from a folder with one file per language.
 
     Raise EvaluationError if there is no prediction file, or if a file lacks a test pair of its language.
@@ -128,7 +128,7 @@ def read_predictions(path: Path, tests: Mapping[str, Tested]) -> Suggested:
     }
     if without := sorted(tests.keys() - files.keys()):
         notes.append(f"Test pairs in {', '.join(without)} are not measured, because there are no predictions for them.")
-    return Suggested(replies, ranks, notes)
+    return SuggestedReplies(replies, ranks, notes)
 
 
 def _files(path: Path, tests: Mapping[str, Tested], notes: list[str]) -> dict[str, Path]:
@@ -170,7 +170,8 @@ def _read(path: Path, language: str, tested: Tested, notes: list[str]) -> list[l
     suggestions: defaultdict[Pair, deque[list[str]]] = defaultdict(deque)
     for example in examples(path):
         # Ignore empty cells at the end of a line, but keep those before a suggestion, because they affect its rank.
-        pair, replies = (compared(example.message), compared(example.reference)), list(map(compared, example.replies))
+        pair = (comparison_key(example.message), comparison_key(example.reference))
+        replies = list(map(comparison_key, example.replies))
         while replies and not replies[-1]:
             replies.pop()
         if len(suggestions[pair]) < expected[pair]:
@@ -276,7 +277,7 @@ def grade(
     }
 
 
-def _examples(suggested: Suggested, tests: Mapping[str, Tested]) -> Measured:
+def _examples(suggested: SuggestedReplies, tests: Mapping[str, Tested]) -> Measured:
     try:
         return {
             language: list(_measure(language, tests[language], replies, suggested.ranks.get(language)))

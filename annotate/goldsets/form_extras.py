@@ -26,7 +26,7 @@ from corpora.core.values import word_count
 from corpora.database.bulk_rows import map_rows
 from corpora.models import Vocabulary
 from corpora.sources.eurlex import MOST_CONCEPTS
-from corpora.threads.messages import compared
+from corpora.threads.messages import comparison_key
 
 SUPPORT = pa.struct([("concept", pa.string()), ("votes", pa.int32()), ("asked", pa.int32())])
 # The possible sources of a document's concepts.
@@ -288,7 +288,7 @@ def section(export: Export) -> dict[str, Any]:
     return {
         "systems": parameters["systems"],
         "records": parameters["records"],
-        "messages": len({(language, compared(fields[message])) for _, language, fields in items}),
+        "messages": len({(language, comparison_key(fields[message])) for _, language, fields in items}),
         "comparisons": comparisons.count(),
         "copies": units.exclude(copy_of=None).count(),
         "equal": comparisons.filter(stage=stages.AGREED).count(),

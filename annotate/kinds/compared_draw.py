@@ -17,8 +17,8 @@ from corpora.draws.samples import Sample, sample_chosen
 from corpora.models import Corpus
 from corpora.sources.compression import unpacked
 from corpora.storage.inventory import declared_records
-from corpora.threads.messages import compared
-from corpora.threads.pair_sets import Key, Suggested, read_suggested
+from corpora.threads.messages import comparison_key
+from corpora.threads.pair_sets import Key, SuggestedReplies, read_suggested
 
 # The key of the suggestions in the drawn sample's parameters. They are stored with the units, not with the draw.
 REPLIES = "replies"
@@ -132,7 +132,7 @@ def _check_frame(joined: _Join, corpus_name: str, languages: Collection[str] | N
         )
 
 
-def _system_parameters(joined: _Join, suggested: Mapping[str, Suggested]) -> dict[str, dict[str, Any]]:
+def _system_parameters(joined: _Join, suggested: Mapping[str, SuggestedReplies]) -> dict[str, dict[str, Any]]:
     return {
         name: {
             "files": suggestions.files,
@@ -148,7 +148,7 @@ def _system_parameters(joined: _Join, suggested: Mapping[str, Suggested]) -> dic
 def _join_suggestions(
     corpus_name: str,
     languages: Collection[str] | None,
-    suggested: Mapping[str, Suggested],
+    suggested: Mapping[str, SuggestedReplies],
     message: str,
     reference: str,
     leave_out: Collection[str],
@@ -169,9 +169,9 @@ def _join_suggestions(
         replies = {name: list(suggested[name].replies[key]) for name, key in keys.items() if key is not None}
         if len(replies) == len(suggested):
             joined.replies[record["id"]] = replies
-            joined.frame[code][compared(fields[message])].append(record["id"])
+            joined.frame[code][comparison_key(fields[message])].append(record["id"])
         if record["id"] in leave_out:
-            joined.left_out.add((code, compared(fields[message])))
+            joined.left_out.add((code, comparison_key(fields[message])))
     for code, text in joined.left_out:
         joined.frame[code].pop(text, None)
     joined.frame = {code: messages for code, messages in joined.frame.items() if messages}

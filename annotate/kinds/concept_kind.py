@@ -19,7 +19,7 @@ from annotate.kinds.language_questions import SEARCHES, search_links
 from annotate.kinds.options import ASKED, OF_GOLD, OF_TEST
 from annotate.kinds.toml_tables import Table, nearest
 from corpora.models import Concept, Item, Vocabulary
-from corpora.vocabulary.concept_index import concepts_of, names_in, nested, vocabulary_named
+from corpora.vocabulary.concept_index import concepts_of, names_in, nested_pairs, vocabulary_named
 
 # If no concept gets a majority, the document goes to an adjudicator, who sees every chosen concept.
 DEFAULTS: Mapping[str, Any] = {"on_conflict": stages.ADJUDICATION, "test_items": 0, "gold_share": 0.0}
@@ -99,7 +99,7 @@ def check(answer: Answer, unit: Unit) -> None:
     answer.check_no_reason()
     policy = unit.task.kind.thesaurus.beside_broader
     if policy == REFUSE or (policy == ASK and not answer.is_sure):
-        for narrower, broader in nested(chosen_concepts(answer.label, unit.task)):
+        for narrower, broader in nested_pairs(chosen_concepts(answer.label, unit.task)):
             names = [unit.task.kind.name(concept.key, unit.item.language) for concept in (broader, narrower)]
             values = {"broader": names[0], "narrower": names[1]}
             if policy == REFUSE:

@@ -108,7 +108,7 @@ def _actions_for(row: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
 
 
 def rejects(request: UserRequest, name: str, number: int) -> FileResponse:
-    layout.fetched_manifest(name)
+    layout.fetch_manifest(name)
     path = layout.corpus_dir(name) / "rejects" / layout.reject_name(number)
     if not path.is_file():
         raise NotFound("This list does not exist, because no rows of the file were rejected.")

@@ -34,8 +34,8 @@ from corpora.vocabulary.concept_index import (
     find,
     label_of_scheme,
     names_in,
-    nested,
-    tops_of,
+    nested_pairs,
+    top_concepts,
     tree_of,
 )
 from corpora.vocabulary.thesaurus import VocabularyError
@@ -162,7 +162,7 @@ class Listing:
             return self._at_concept(concept)
         scheme = self.vocabulary.schemes.filter(key=key).first() if kind_of_place == "scheme" else None
         parts = [self._place(part_) for part_ in (scheme.parts.all() if scheme else self._top_schemes())]
-        tops = tops_of(scheme) if scheme else () if parts else self._tops()
+        tops = top_concepts(scheme) if scheme else () if parts else self._tops()
         crumbs = [Place("", _("All"))] if scheme else []
         if scheme and scheme.domain:
             crumbs.append(self._place(scheme.domain))
@@ -369,7 +369,7 @@ def _panel(
     available_views = [name for name, is_there in tabs.items() if is_there]
     view = state.view if state.view in (SEARCH, *available_views) else available_views[0]
     concepts = in_order(version, state.ways)
-    pairs = [] if rules["beside_broader"] == ALLOW else nested(concepts)
+    pairs = [] if rules["beside_broader"] == ALLOW else nested_pairs(concepts)
     names = names_in(version, item.language)
     contents: dict[str, Callable[[], dict[str, Any]]] = {
         SEARCH: lambda: _searched(listing, state.typed, reads),

@@ -23,7 +23,7 @@ from annotate.work.routes import Routes
 from corpora.core.arrow import pq
 from corpora.core.languages import LANGUAGES
 from corpora.models import Item
-from corpora.storage.layout import corpus_dir, fetched_manifest, write_whole
+from corpora.storage.layout import corpus_dir, fetch_manifest, write_atomically
 
 STATIC = Path(__file__).parents[1] / "static"
 POST = "This is a sample post. Real posts are shown here."
@@ -135,7 +135,7 @@ def _item(kind: Kind, language: str) -> Item:
 
 def _first_item(corpus: str, kind: Kind, language: str) -> Item | None:
     """Return the first item of a corpus, preferably in this language. None if it lacks a field of the kind."""
-    manifest = fetched_manifest(corpus)
+    manifest = fetch_manifest(corpus)
     if manifest is None or not manifest.parts or not set(kind.fields) <= set(manifest.fields):
         return None
     names = ["text", "language", *kind.fields] if manifest.fields else ["text"]
@@ -183,7 +183,7 @@ def check_kind_action(values: Mapping[str, Any], progress: object) -> Outcome:
     try:
         if path.exists() and MARK not in path.read_text(encoding="utf-8", errors="replace"):
             raise ActionError(f"{path} was not written by check_kind. Move it, or choose another file with --out.")
-        write_whole(path, preview(kind, language or usual_language(kind)))
+        write_atomically(path, preview(kind, language or usual_language(kind)))
     except OSError as error:
         raise ActionError(f"{path} cannot be written: {error.strerror}.") from error
     return Outcome([summary_of(kind), f"The page is in {path}."], data=data | {"page": path})

@@ -33,7 +33,7 @@ from corpora.predictions.panels import check_panel
 from corpora.predictions.prediction_rows import coarse_by_label
 from corpora.predictions.predictor_labels import Predictor, find_predictor, open_predictions, triggers
 from corpora.storage.layout import check_posts, check_records, check_votes, manifest_of
-from corpora.threads.scorers import filter_digest, filtering
+from corpora.threads.scorers import filter_digest, open_filter
 
 # Keys in a draw's parameters:
 # - FRAME: number of rows in the frame by language and part, for all languages drawn at the same time
@@ -157,7 +157,7 @@ def sample_filtered(
     """
     check_size_and_seed(min(kept, dropped), seed, "pair")
     manifest = manifest_of(corpus.name)
-    with filtering(corpus.name, manifest) as store:
+    with open_filter(corpus.name, manifest) as store:
         if not manifest.pair_scores:
             raise CorpusError(
                 f"Corpus {corpus.name} has no scores, which decide which pairs are dropped. Import scores with "

@@ -25,7 +25,7 @@ from corpora.core import CorpusError
 from corpora.core.languages import UND
 from corpora.core.records import DECLARED
 from corpora.core.voters import DEFAULT, RANKS, Panel
-from corpora.storage.layout import Manifest, corpus_dir, fetched_manifest, manifest_of
+from corpora.storage.layout import Manifest, corpus_dir, fetch_manifest, manifest_of
 from corpora.storage.schemas import PREDICTIONS_SCHEMA, RANKED_SCHEMA, schema_of, votes_schema
 
 SQL = Path(__file__).parent / "sql"
@@ -242,7 +242,7 @@ def open_store(
     panel: voters whose votes are in the view `votes`; callers check with predictions/panels.py that they have voted
     """
     open_engine = _open_duckdb if (engine or settings.ENGINE) == "duckdb" else _spark().open_spark
-    manifest, directory = manifest or fetched_manifest(name), corpus_dir(name)
+    manifest, directory = manifest or fetch_manifest(name), corpus_dir(name)
     with open_engine() as store:
         posts = [directory / "parts" / part.name for part in manifest.parts] if manifest else []
         votes = [directory / "votes" / part.name for part in manifest.votes] if manifest else []

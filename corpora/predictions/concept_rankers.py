@@ -25,7 +25,7 @@ from corpora.models import Label, Vocabulary
 from corpora.predictions.rankings import Scores, add_rankings, rank_labels
 from corpora.sources.compression import Progress
 from corpora.storage.inventory import declared_records
-from corpora.storage.layout import Predictions, changing, check_fields, manifest_of, write_manifest
+from corpora.storage.layout import Predictions, check_fields, lock_corpus, manifest_of, write_manifest
 from corpora.vocabulary.concept_index import languages_for, vocabulary_named
 from corpora.vocabulary.thesaurus import words_of
 
@@ -263,7 +263,7 @@ def suggest(
     Raise CorpusError if the corpus, the vocabulary, a field or the labels are missing.
     """
     vocabulary, unread = check_suggest(corpus_name, vocabulary_name, learn_from, apart)
-    with changing(corpus_name), explain_full_disk("no suggestions were saved"):
+    with lock_corpus(corpus_name), explain_full_disk("no suggestions were saved"):
         manifest = manifest_of(corpus_name)
         inputs = [_METHOD, manifest.posts_sha256, vocabulary.sha256, depth, unread]
         nearest_version = {NEAREST: _version([*inputs, learn_from, apart])} if manifest.declared else {}

@@ -18,7 +18,7 @@ from corpora.predictions.predictor_labels import check_name
 from corpora.predictions.rankings import add_rankings, read_run
 from corpora.sources.compression import Progress, check_file, format_of
 from corpora.sources.readers import header_of
-from corpora.storage.intake import LINE, Stage, check_repeats, first_ids, new_file, taking, write_file
+from corpora.storage.intake import LINE, Stage, begin_import, check_repeats, first_ids, new_file, write_file
 from corpora.storage.layout import (
     Asked,
     Manifest,
@@ -77,7 +77,7 @@ def import_predictions(
     """
     check_file(path, format)
     checked = partial(_checked, corpus_name, name, version, declared)
-    with taking(corpus_name, f"nothing was imported from {path}", checked) as (directory, manifest):
+    with begin_import(corpus_name, f"nothing was imported from {path}", checked) as (directory, manifest):
         if (of_records := bool(manifest.fields)) and not columns:
             _check_header(path, format)
         notes, valid = Notes(), EVERY_LABEL if of_records else ()
@@ -91,7 +91,7 @@ def register_answers(
 ) -> Imported:
     """Register a language model's answers as a predictor, in the same way as a file of predictions."""
     checked = partial(_checked, corpus_name, name, version, {})
-    with taking(corpus_name, "the predictor was not registered", checked) as (directory, manifest):
+    with begin_import(corpus_name, "the predictor was not registered", checked) as (directory, manifest):
         lines, source = enumerate(predictions, 1), Path(provenance.model)
         return _register(corpus_name, directory, manifest, lines, source, {}, name, version, provenance)
 
@@ -228,7 +228,7 @@ def import_ranked(
         return manifest
 
     concepts = set(vocabulary_named(vocabulary).concepts.values_list("key", flat=True)) if vocabulary else None
-    with taking(corpus_name, f"nothing was imported from {path}", checked) as (_, manifest):
+    with begin_import(corpus_name, f"nothing was imported from {path}", checked) as (_, manifest):
         with open_store(corpus_name, manifest=manifest) as store:
             ids = [key for batch in store.query("ids") for key in batch.column("id").to_pylist()]
         run = read_run(path, ids, concepts, progress)

@@ -20,7 +20,7 @@ from corpora.core.values import Respelled, each_once, is_missing, tidy, whole
 from corpora.sources.compression import Progress, check_file, format_of
 from corpora.sources.readers import Columns, read_rows
 from corpora.sources.text import MAX_LINE
-from corpora.storage.intake import all_sound, judged, repeated
+from corpora.storage.intake import duplicate_ids, require_valid, validate_rows
 
 FIELDS = ("id", "label", "score")
 OBLIGATORY = ("id", "label")
@@ -218,7 +218,7 @@ def read_predictions(
             continue
         labels[key], first_lines[key] = label, line
     if total:
-        raise repeated(path, repeats, total)
+        raise duplicate_ids(path, repeats, total)
     return labels, notes
 
 
@@ -245,8 +245,8 @@ def read_lines(
     unknown = _UnknownLabels()
     label_of = each_once(partial(read_label, declared=declared, also=also))
     read_row = partial(_read, label_of, {*declared, *also}, only, notes, unknown)
-    rows = judged(read_rows(path, file_format, file_columns, MAX_LINE, progress), read_row)
-    for line, prediction in all_sound(path, file_format, rows):
+    rows = validate_rows(read_rows(path, file_format, file_columns, MAX_LINE, progress), read_row)
+    for line, prediction in require_valid(path, file_format, rows):
         if isinstance(prediction, UnknownLabel):
             unknown.add(line, prediction)
         elif prediction:

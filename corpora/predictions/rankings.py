@@ -22,7 +22,7 @@ from corpora.engines import explain_full_disk, open_store, texts
 from corpora.predictions.predictor_labels import check_name, find_imported
 from corpora.sources.compression import Progress, check_file
 from corpora.sources.text import field_count
-from corpora.storage.intake import faulty, new_file, no_rows, text_lines
+from corpora.storage.intake import empty_file, invalid_file, new_file, text_lines
 from corpora.storage.layout import Manifest, Predictions, corpus_dir, sync, with_predictions
 from corpora.storage.schemas import RANKED_SCHEMA
 from corpora.vocabulary.thesaurus import VocabularyError, read_key
@@ -103,13 +103,13 @@ def read_run(
             if label in (outside.setdefault(document, set()) if document_scores is None else document_scores):
                 raise RecordError(f"{document} has the label {label} twice. Each label must have one score.")
         except (RecordError, VocabularyError) as error:
-            raise faulty(path, _FORMAT, number, str(error)) from error
+            raise invalid_file(path, _FORMAT, number, str(error)) from error
         if document_scores is None:
             outside[document].add(label)
         else:
             document_scores[label] = score
     if not system:
-        raise no_rows(path)
+        raise empty_file(path)
     return Run(system, scores, list(outside), sum(not document_scores for document_scores in scores.values()))
 
 
@@ -178,7 +178,7 @@ def add_rankings(
     """Write the file of a ranked predictor.
 
     Return a manifest that includes the predictor, and the predictor's entry in it. The manifest is not saved. If
-    `manifest` already has the same predictions, it is returned unchanged. The caller must hold layout.changing.
+    `manifest` already has the same predictions, it is returned unchanged. The caller must hold layout.lock_corpus.
 
     scores: a pair of document id and scores for each document
 

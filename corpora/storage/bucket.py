@@ -1,11 +1,11 @@
-"""Corpora that several servers share in object storage (the setting CORPORA), beside the folder of each server.
+"""Corpora that several servers share in object storage (the setting CORPORA).
 
     CORPORA/<name>.json         the manifest of a corpus, and the digest of each of its files
             <name>/<SHA-256>    the files
 
-A corpus is published by writing its JSON object after all its files, so that a kill leaves nothing half-visible.
-Objects are never overwritten with other content. Each server copies a corpus to its folder when it first opens it, and
-keeps the published JSON in `published`, from which it knows what the folder contains.
+A corpus is published by writing its JSON object after all its files, so an interrupted upload is never visible. Files
+are never overwritten with different content. Each server copies a corpus to its folder when it first opens it, and
+keeps a copy of the JSON object in `published` as a record of the folder's content.
 """
 
 import hashlib
@@ -28,10 +28,10 @@ _SUFFIX = ".json"
 
 
 @cache
-def _opened(address: str, process: int) -> tuple[Any, str]:
-    """Return the file system of an address such as s3://bucket/prefix, and the path in it.
+def _open_file_system(address: str, process: int) -> tuple[Any, str]:
+    """Return the file system and the path for an address such as s3://bucket/prefix.
 
-    process: id of this process, because a client does not work in a process that was forked from its own
+    process: id of this process; part of the cache key, because clients don't work in forked processes
     """
     from pyarrow import fs  # imported here because it takes 50 ms, and few installations use it
 
@@ -40,10 +40,10 @@ def _opened(address: str, process: int) -> tuple[Any, str]:
 
 
 @contextmanager
-def _explained(doing: str) -> Iterator[tuple[Any, str]]:
-    """Yield the file system and the path of the setting. Errors become a CorpusError in one line."""
+def _explain_errors(doing: str) -> Iterator[tuple[Any, str]]:
+    """Yield the file system and the path for the setting CORPORA. Convert errors to one-line CorpusErrors."""
     try:
-        yield _opened(settings.CORPORA, os.getpid())
+        yield _open_file_system(settings.CORPORA, os.getpid())
     except (OSError, ValueError) as error:  # ArrowInvalid is a ValueError
         reason = str(error).split("\n")[0].rstrip(". ")
         raise CorpusError(
@@ -56,14 +56,14 @@ def names() -> list[str]:
     """Return the names of the published corpora."""
     from pyarrow.fs import FileSelector
 
-    with _explained("listing corpora") as (store, root):
+    with _explain_errors("listing corpora") as (store, root):
         entries = store.get_file_info(FileSelector(root, allow_not_found=True))
     return sorted(entry.base_name.removesuffix(_SUFFIX) for entry in entries if entry.base_name.endswith(_SUFFIX))
 
 
 def _published(name: str) -> bytes | None:
-    """Return the JSON object of a corpus, or None if it is not published."""
-    with _explained(f"reading the manifest of corpus {name}") as (store, root):
+    """Download the JSON object of a corpus. Return None if it is not published."""
+    with _explain_errors(f"reading the manifest of corpus {name}") as (store, root):
         try:
             with store.open_input_stream(f"{root}/{name}{_SUFFIX}") as file:
                 return bytes(file.read())
@@ -72,14 +72,14 @@ def _published(name: str) -> bytes | None:
 
 
 def _local_copy(directory: Path) -> bytes | None:
-    """Return the JSON object that was last published from, or fetched into, a folder; None if there is none."""
+    """Return the JSON object that was last published from, or fetched into, a folder, or None if there is none."""
     with suppress(FileNotFoundError):
         return (directory / PUBLISHED).read_bytes()
     return None
 
 
-def _parsed(name: str, content: bytes | None) -> tuple[dict[str, Any], dict[str, str]]:
-    """Return the manifest in a JSON object, and the digests of the files by their paths in the folder of the corpus."""
+def _parse(name: str, content: bytes | None) -> tuple[dict[str, Any], dict[str, str]]:
+    """Parse a corpus's JSON object. Return its manifest, and its files' digests by path in the corpus's folder."""
     if content is None:
         return {}, {}
     try:
@@ -94,26 +94,26 @@ def _parsed(name: str, content: bytes | None) -> tuple[dict[str, Any], dict[str,
 
 
 def manifest_bytes(name: str, directory: Path) -> bytes:
-    """Return the published manifest of a corpus, or the one in its folder if the corpus was never published.
+    """Return the published manifest of a corpus, or the manifest in its folder if it was never published.
 
     Raise FileNotFoundError if there is none.
     """
     if (content := _published(name)) is not None:
-        return json.dumps(_parsed(name, content)[0]).encode()
+        return json.dumps(_parse(name, content)[0]).encode()
     if (directory / PUBLISHED).exists():
         raise FileNotFoundError(f"Corpus {name} was deleted on another server.")
     return (directory / "manifest.json").read_bytes()
 
 
 def is_current(name: str, directory: Path) -> bool:
-    """Return whether the folder of a corpus contains what is published."""
+    """Return whether a corpus's folder is up to date with object storage."""
     return _published(name) == _local_copy(directory)
 
 
 def fetch(name: str, directory: Path) -> None:
-    """Copy the published files of a corpus to its folder, whose lock the caller holds.
+    """Copy the published files of a corpus to its folder. The caller must hold the folder's lock.
 
-    Raise CorpusError if a file cannot be read, or differs from its digest.
+    Raise CorpusError if a file cannot be read or doesn't match its digest.
     """
     content = _published(name)
     if content is None and (directory / PUBLISHED).exists():  # another server deleted the corpus
@@ -121,8 +121,8 @@ def fetch(name: str, directory: Path) -> None:
         (directory / PUBLISHED).unlink()
     if content is None or content == (local := _local_copy(directory)):
         return
-    manifest, files = _parsed(name, content)
-    old = _parsed(name, local)[1]
+    manifest, files = _parse(name, content)
+    old = _parse(name, local)[1]
     for path, digest in files.items():
         if old.get(path) != digest:
             _download(name, digest, directory / path)
@@ -137,7 +137,7 @@ def _download(name: str, digest: str, path: Path) -> None:
         return
     path.parent.mkdir(exist_ok=True)
     draft = path.with_name(f".{path.name}.new")
-    with _explained(f"copying corpus {name}") as (store, root):
+    with _explain_errors(f"copying corpus {name}") as (store, root):
         copy_files(f"{root}/{name}/{digest}", str(draft), store, LocalFileSystem())
         if _synced_digest(draft) != digest:
             draft.unlink()
@@ -164,19 +164,19 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def publish(name: str, directory: Path, manifest: dict[str, Any], paths: Iterable[str]) -> None:
-    """Upload the new files of a corpus, and then its manifest. The caller holds the folder's lock.
+    """Upload the new files of a corpus, and then its manifest. The caller must hold the folder's lock.
 
-    paths: the files that the manifest names, in the folder of the corpus
+    paths: paths of the manifest's files in the corpus's folder
 
     Raise CorpusError if another server has published the corpus since it was fetched, or if the upload fails.
     """
     from pyarrow.fs import LocalFileSystem, copy_files
 
     local = _local_copy(directory)
-    old = _parsed(name, local)[1]
+    old = _parse(name, local)[1]
     files = {path: old.get(path) or _synced_digest(directory / path) for path in sorted(paths)}
     content = json.dumps({"manifest": manifest, "files": files}, ensure_ascii=False, indent=1).encode()
-    with _explained(f"publishing corpus {name}") as (store, root):
+    with _explain_errors(f"publishing corpus {name}") as (store, root):
         for path, digest in files.items():
             if path not in old:
                 copy_files(str(directory / path), f"{root}/{name}/{digest}", LocalFileSystem(), store)
@@ -186,14 +186,14 @@ def publish(name: str, directory: Path, manifest: dict[str, Any], paths: Iterabl
             with store.open_output_stream(f"{root}/{name}{_SUFFIX}") as file:
                 file.write(content)
         _write(directory / PUBLISHED, content)
-        with suppress(OSError):  # These objects only take up space.
+        with suppress(OSError):  # leftover objects only take up space
             for digest in {*old.values()}.difference(files.values()):
                 store.delete_file(f"{root}/{name}/{digest}")
 
 
 @contextmanager
 def _one_publisher() -> Iterator[None]:
-    """Let only one of several servers compare and write a manifest at a time. Several servers share a PostgreSQL."""
+    """Ensure that only one server at a time compares and writes a manifest, with a lock in their PostgreSQL."""
     if connection.vendor != "postgresql":
         yield
         return
@@ -203,8 +203,8 @@ def _one_publisher() -> Iterator[None]:
 
 
 def delete(name: str) -> None:
-    """Delete a corpus from object storage, its manifest first. It may be deleted in part already."""
-    with _explained(f"deleting corpus {name}") as (store, root):
+    """Delete a corpus from object storage, starting with its manifest. It can be partly deleted already."""
+    with _explain_errors(f"deleting corpus {name}") as (store, root):
         with suppress(FileNotFoundError):
             store.delete_file(f"{root}/{name}{_SUFFIX}")
         with suppress(FileNotFoundError):

@@ -1,11 +1,11 @@
-"""Steps that all importers share. They lock the corpus, validate and stage rows, and write them without duplicates.
+"""Steps shared by all importers: lock the corpus, validate and stage rows, and write them without duplicates.
 
-An importer locks the corpus (`taking`), reads rows (corpora/sources/readers.py) and validates each of them (`judged`).
-It either logs faulty rows (`accepted`) or refuses the whole file (`all_sound`). Valid rows are written to a `Stage`,
-which is a Parquet file in which DuckDB looks for repeats. New files take effect when the next manifest names them, so
-an import that fails leaves no trace.
+An importer locks the corpus (`begin_import`), reads rows (corpora/sources/readers.py) and validates them
+(`validate_rows`). It either logs faulty rows (`log_faulty`) or rejects the whole file (`require_valid`). Valid rows are
+written to a `Stage`, a Parquet file that is searched for duplicates with a query. New files take effect with the next
+manifest, so a failed import leaves no trace.
 
-Each step holds only one batch of rows in memory, so files may have any size.
+Each step holds a single batch of rows in memory, so files can have any size.
 """
 
 import hashlib
@@ -27,7 +27,7 @@ from corpora.engines import Store, explain_full_disk, open_store
 from corpora.sources.compression import BINARY, Progress, explain_damage
 from corpora.sources.readers import Row
 from corpora.sources.text import MAX_LINE, NOT_UTF8, NUL, UTF_8, Fault, detect_utf16, encoding_of, lines_of
-from corpora.storage.layout import Manifest, Part, Predictions, Scores, changing, digest_of, name_of, part_name, sync
+from corpora.storage.layout import Manifest, Part, Predictions, Scores, digest_of, lock_corpus, name_of, part_name, sync
 from corpora.storage.schemas import schema_of
 
 PART_ROWS = 100_000
@@ -38,34 +38,34 @@ _STAGING = "staging/rows.parquet"
 Taken = TypeVar("Taken")
 
 
-# --- Limits on the number of rejected rows in a file, and errors about such rows.
+# --- Limits on the number of rejected rows in a file, and the error messages about them.
 #
-# A file that loses many rows is refused, because users could overlook the loss, and the remaining rows would not be a
-# representative sample.
+# A file with many rejected rows is not imported, because users could overlook the loss, and the remaining rows would
+# not be a representative sample.
 
 
-MOST = 0.05  # the share of a file's rows that may be rejected by default
-HOPELESS = 100_000  # After this many rejected rows, reading may stop early.
+MOST = 0.05  # default for the maximum share of rejected rows
+HOPELESS = 100_000  # number of rejected rows after which reading may stop early
 
 
 def too_many(count: int, rows: int, max_share: float) -> bool:
     """Return whether the share of rejected rows exceeds `max_share`.
 
-    count: the number of rejected rows
-    rows: the number of all rows
+    count: number of rejected rows
+    rows: number of all rows
     """
     return count > max_share * rows
 
 
 @dataclass
 class RejectLog:
-    """The rejected rows of a file.
+    """Logs the rejected rows of a file as JSON lines.
 
-    listed: the file that lists the rejected rows
-    file: `listed`, opened for writing while rows are added; each becomes a line of JSON
-    count: the number of rejected rows
-    rows: the number of all rows
-    first: the line of the first rejected row, and the reason
+    listed: path of the log
+    file: `listed`, opened for writing while rows are added
+    count: number of rejected rows
+    rows: number of all rows
+    first: line number of the first rejected row, and the reason
     """
 
     path: Path
@@ -85,12 +85,9 @@ class RejectLog:
         self.file.write(json.dumps(entry, ensure_ascii=False) + "\n")
 
     def check_hopeless(self, max_share: float) -> None:
-        """Stop reading if a large number of rows, and most of the rows so far, were rejected.
+        """Raise TooManyRejected if HOPELESS rows, and most of the rows so far, were rejected.
 
-        Without this check, a single unclosed quote could cost an hour of reading and a list of millions of rejected
-        rows.
-
-        Raise TooManyRejected if the limits are exceeded.
+        Otherwise, a single unclosed quote could cost an hour of reading and a log of millions of rejected rows.
         """
         if self.count < HOPELESS or not too_many(self.count, self.rows, max(max_share, 0.5)):
             return
@@ -102,10 +99,7 @@ class RejectLog:
         )
 
     def check(self, max_share: float) -> None:
-        """Check the number of rejected rows at the end of a file.
-
-        Raise TooManyRejected if their share exceeds `max_share`.
-        """
+        """Raise TooManyRejected at the end of a file if the share of rejected rows exceeds `max_share`."""
         if not too_many(self.count, self.rows, max_share):
             return
         line, reason = self.first
@@ -120,7 +114,7 @@ class RejectLog:
     def nothing_accepted(self) -> CorpusError:
         """Return the error for a file from which no row was accepted."""
         if not self.count:
-            return no_rows(self.path)
+            return empty_file(self.path)
         line, reason = self.first
         rejected = f"all of its {self.count:,} rows were" if self.count > 1 else "its only row was"
         hint = "Map the columns with --column. " if reason.endswith("is missing.") else ""
@@ -134,15 +128,15 @@ class RejectLog:
 # --- Files that are imported completely or not at all.
 
 
-def no_rows(path: Path) -> CorpusError:
+def empty_file(path: Path) -> CorpusError:
     return CorpusError(f"{path} contains no rows.")
 
 
-def faulty(path: Path, format: str, line: int, reason: str, count: int = 1) -> CorpusError:
-    """Return the error for a file that has faulty rows.
+def invalid_file(path: Path, format: str, line: int, reason: str, count: int = 1) -> CorpusError:
+    """Return the error for a file with faulty rows.
 
-    line, reason: the line of the first faulty row, and what is wrong with it
-    count: the number of faulty rows
+    line, reason: line number of the first faulty row, and what is wrong with it
+    count: number of faulty rows
     """
     total = f"This is the first of {count:,} invalid rows. " if count > 1 else ""
     hint = encoding_hint(path, format, reason)
@@ -150,29 +144,29 @@ def faulty(path: Path, format: str, line: int, reason: str, count: int = 1) -> C
 
 
 def text_lines(path: Path, format: str, progress: Progress | None = None) -> Iterator[tuple[int, str]]:
-    """Yield the number and the text of each line that is not blank.
+    """Yield the number and the text of each non-blank line.
 
     Raise CorpusError if a line is too long, is not UTF-8 or contains a NUL character.
     """
     with explain_damage(path, format):
         for number, line in lines_of(path, MAX_LINE, progress, detect_utf16(path)):
             if isinstance(line, Fault):
-                raise faulty(path, format, number, line.reason)
+                raise invalid_file(path, format, number, line.reason)
             if b"\0" in line:
-                raise faulty(path, format, number, NUL)
+                raise invalid_file(path, format, number, NUL)
             try:
                 text = line.decode()
             except UnicodeDecodeError:
-                raise faulty(path, format, number, NOT_UTF8) from None
+                raise invalid_file(path, format, number, NOT_UTF8) from None
             if text.strip():
                 yield number, text.rstrip("\r\n")
 
 
-def repeated(path: Path, repeats: Iterable[tuple[str, int, int]], total: int) -> CorpusError:
-    """Return the error for a file in which ids are repeated.
+def duplicate_ids(path: Path, repeats: Iterable[tuple[str, int, int]], total: int) -> CorpusError:
+    """Return the error for a file with duplicate ids.
 
-    repeats: the first repeats, as (id, line, line of the first occurrence) tuples
-    total: the number of repeats
+    repeats: the first duplicates, as (id, line, line of the first occurrence) tuples
+    total: number of duplicates
     """
     repeated_ids = [f"{key} (line {line:,}, first in line {first_line:,})" for key, line, first_line in repeats]
     return CorpusError(
@@ -181,11 +175,11 @@ def repeated(path: Path, repeats: Iterable[tuple[str, int, int]], total: int) ->
 
 
 def encoding_hint(path: Path, format: str, reason: str = NOT_UTF8) -> str:
-    """Return advice on the encoding of a text file that is not UTF-8, or "" for other files.
+    """Return advice on the likely encoding of a text file that is not UTF-8, or "" for other files.
 
-    The advice names the probable encoding of the file, and ends with a space.
+    The advice ends with a space.
 
-    reason: why the first row was rejected; the encoding matters only if the row is not UTF-8
+    reason: why the first row was rejected; there is no advice unless the row is not UTF-8
     """
     if "not UTF-8" not in reason or format in BINARY or not path.is_file() or zipfile.is_zipfile(path):
         return ""
@@ -205,20 +199,20 @@ def encoding_hint(path: Path, format: str, reason: str = NOT_UTF8) -> str:
 
 
 @contextmanager
-def taking(name: str, consequence: str, check: Callable[[], Manifest]) -> Iterator[tuple[Path, Manifest]]:
+def begin_import(name: str, consequence: str, check: Callable[[], Manifest]) -> Iterator[tuple[Path, Manifest]]:
     """Lock a corpus and yield its directory and manifest.
 
     consequence: the consequence to report if the disk is full, such as "nothing was imported from a.csv"
-    check: a function that returns the manifest or raises an error if the import is impossible; it is called before
+    check: function that returns the manifest, or raises an error if the import is impossible; it is called before
         anything is written, and again while the corpus is locked
     """
     check()
-    with changing(name) as directory, explain_full_disk(consequence):
+    with lock_corpus(name) as directory, explain_full_disk(consequence):
         yield directory, check()
 
 
-def judged(rows: Iterable[Row], read: Callable[[dict[str, Any]], Taken]) -> Iterator[tuple[int, Taken | Fault]]:
-    """Yield each row's line with the result of `read`, or with a Fault if `read` raises RecordError."""
+def validate_rows(rows: Iterable[Row], read: Callable[[dict[str, Any]], Taken]) -> Iterator[tuple[int, Taken | Fault]]:
+    """Apply `read` to each row. Yield the line number with the result, or with a Fault if `read` raises RecordError."""
     for line, raw in rows:
         if isinstance(raw, Fault):
             yield line, raw
@@ -229,12 +223,12 @@ def judged(rows: Iterable[Row], read: Callable[[dict[str, Any]], Taken]) -> Iter
             yield line, Fault(str(error))
 
 
-def accepted(
+def log_faulty(
     rows: Iterable[tuple[int, Taken | Fault]], log: RejectLog, max_share: float
 ) -> Iterator[tuple[int, Taken]]:
     """Yield the valid rows, and log the faulty ones.
 
-    max_share: the maximum share of rejected rows
+    max_share: maximum share of rejected rows
 
     Raise CorpusError if there are no rows. Raise TooManyRejected before the end of the file if it is clearly unusable.
     """
@@ -247,14 +241,14 @@ def accepted(
         else:
             yield line, row
     if not log.rows:
-        raise no_rows(log.path)
+        raise empty_file(log.path)
 
 
-def all_sound(path: Path, format: str, rows: Iterable[tuple[int, Taken | Fault]]) -> Iterator[tuple[int, Taken]]:
+def require_valid(path: Path, format: str, rows: Iterable[tuple[int, Taken | Fault]]) -> Iterator[tuple[int, Taken]]:
     """Yield the rows of a file that must be imported completely or not at all.
 
-    Raise CorpusError if there are no rows. If a row is faulty, raise CorpusError at the end of the file, so that the
-    error can include the number of faulty rows.
+    Raise CorpusError if there are no rows. If rows are faulty, raise CorpusError at the end of the file, so that the
+    message can state their number.
     """
     first_fault, fault_count, line = (0, ""), 0, 0
     for line, row in rows:
@@ -263,16 +257,13 @@ def all_sound(path: Path, format: str, rows: Iterable[tuple[int, Taken | Fault]]
         elif not fault_count:
             yield line, row
     if fault_count:
-        raise faulty(path, format, *first_fault, fault_count)
+        raise invalid_file(path, format, *first_fault, fault_count)
     if not line:
-        raise no_rows(path)
+        raise empty_file(path)
 
 
 class Stage:
-    """A Parquet file to which rows are written in batches.
-
-    The values of a row must be in the order of the schema's columns.
-    """
+    """Writes rows to a Parquet file in batches. The values of a row must be in the order of the schema's columns."""
 
     def __init__(self, path: Path, schema: pa.Schema) -> None:
         path.parent.mkdir(exist_ok=True)
@@ -302,30 +293,24 @@ class Stage:
 
 
 def check_repeats(store: Store, path: Path) -> None:
-    """Check that each id occurs only once in the view `staged` (columns line and id).
-
-    Raise CorpusError if an id is repeated.
-    """
+    """Raise CorpusError if an id occurs more than once in the view `staged` (columns line and id)."""
     if rows := store.fetch("predictions_repeated", NAMED):
-        raise repeated(path, [(row["id"], row["line"], row["first_line"]) for row in rows], rows[0]["total"])
+        raise duplicate_ids(path, [(row["id"], row["line"], row["first_line"]) for row in rows], rows[0]["total"])
 
 
 def first_ids(store: Store, query: str) -> tuple[int, list[str]]:
-    """Return the number of rows that a query matches, and the first ids."""
+    """Run a query with the columns id and total. Return the total number of matching rows, and the first ids."""
     rows = store.fetch(query, NAMED)
     return (rows[0]["total"] if rows else 0), [row["id"] for row in rows]
 
 
 def new_file(folder: Path, entries: Iterable[Predictions | Scores]) -> Path:
-    """Return a path for a new file.
-
-    The manifest does not use it yet, so existing files can stay until the new one is committed.
-    """
+    """Return an unused path for a new file, so that existing files can be kept until the new one is committed."""
     return folder / part_name(1 + max((int(Path(entry.file).stem) for entry in entries), default=0))
 
 
 def write_file(file: Path, schema: pa.Schema, batches: Iterable[pa.RecordBatch]) -> None:
-    """Write batches to a new Parquet file, and sync it to disk."""
+    """Write batches to a Parquet file, and sync it to disk."""
     with pq.ParquetWriter(file, schema) as writer:
         for batch in batches:
             writer.write_batch(batch.cast(schema))
@@ -347,9 +332,9 @@ def stage(
 ) -> None:
     """Write valid rows to the staging file, and log faulty ones.
 
-    language: the language declared for the whole file
-    may_be_empty: the fields that may be empty
-    max_share: the maximum share of rejected rows
+    language: language declared for the whole file
+    may_be_empty: fields that may be empty
+    max_share: maximum share of rejected rows
     """
     key, fields = settings.AUTHOR_KEY.encode(), manifest.fields
     schema = _staged_schema(manifest)
@@ -359,7 +344,7 @@ def stage(
         return read_record(raw, key, fields, language, manifest.declared, may_be_empty)
 
     with Stage(directory / _STAGING, schema) as staged:
-        for line, record in accepted(judged(rows, read), log, max_share):
+        for line, record in log_faulty(validate_rows(rows, read), log, max_share):
             values = (getattr(record, name) if index is None else record.fields[index] for name, index in columns)
             staged.add((line, *values), len(record.text))
 
@@ -369,11 +354,11 @@ def _staged_schema(manifest: Manifest) -> pa.Schema:
 
 
 def deduplicate(name: str, directory: Path, manifest: Manifest, log: RejectLog) -> tuple[list[Part], int]:
-    """Write the staged rows that have new ids to new parts. Return these parts and the number of duplicates.
+    """Write the staged rows with new ids to new parts. Return these parts and the number of duplicates.
 
-    If several posts have the same id, the first one is kept, which may be in an earlier file. A later post with the
-    same text is a duplicate, and one with a different text is rejected. For records, all fields, the language and the
-    declared labels are compared instead of the text.
+    If several posts have the same id, the first one is kept, which may be from an earlier file. A later post with the
+    same text counts as a duplicate, and a later post with a different text is rejected. For records, all fields, the
+    language and the declared labels are compared instead of the text.
     """
     duplicates = 0
     fields, schema = manifest.fields, schema_of(manifest.fields, manifest.declared)
@@ -403,7 +388,7 @@ _DIFFERENCES = {False: "other fields or another language", True: "other fields, 
 
 
 class PartWriter:
-    """A writer that splits a stream of rows into parts with PART_ROWS rows each."""
+    """Splits a stream of rows into parts with PART_ROWS rows each, and writes them."""
 
     def __init__(self, directory: Path, number: int, schema: pa.Schema) -> None:
         self.directory, self.number, self.schema = directory, number, schema
@@ -428,7 +413,7 @@ class PartWriter:
             self.contents = {column: hashlib.sha256() for column in self.schema.names if column != "author"}
         self.writer.write_batch(batch)
         for column, content in self.contents.items():
-            # The bytes that are hashed do not depend on how the rows are split into batches.
+            # Concatenate the values, so that the digest doesn't depend on how the rows are split into batches.
             values = json.dumps(batch.column(column).to_pylist(), default=str)
             content.update(f"{values[1:-1]}, ".encode())
         self.rows += batch.num_rows

@@ -1,4 +1,4 @@
-"""Lists of corpora and predictors, access to the declared labels of records, and deletion."""
+"""List corpora and predictors, read the declared labels of records, and delete corpora and predictions."""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator
@@ -23,23 +23,23 @@ POSTS, RECORDS, JUDGMENTS, UNKNOWN = "posts", "records", "judged items", "unknow
 
 
 def corpus_rows() -> list[dict[str, Any]]:
-    """Return a dict for each corpus, sorted by name. It has these keys:
+    """Return a dict for each corpus, sorted by name, with these keys:
 
-    corpus: the name
+    corpus: name of the corpus
     holds: posts, records, judged items (imported without their texts), or unknown if the manifest cannot be read
     rows, files, fields, licence, text_may_leave, source, draws, created_at: as in the manifest and the database
-    voted: the number of posts with votes
-    agreed: the number of posts on which all detectors rank the same language first
-    predictors: the names of the imported predictors
+    voted: number of posts with votes
+    agreed: number of posts with unanimous votes
+    predictors: names of the imported predictors
     fault: what is wrong with the corpus, or ""
     """
     rows = {
         corpus.name: corpus for corpus in Corpus.objects.annotate(draw_count=Count("draws"), drawn=Sum("draws__size"))
     }
-    return [_described(name, rows.get(name)) for name in sorted({*rows, *layout.corpora_on_disk()})]
+    return [_describe(name, rows.get(name)) for name in sorted({*rows, *layout.corpora_on_disk()})]
 
 
-def _described(name: str, row: Any) -> dict[str, Any]:
+def _describe(name: str, row: Any) -> dict[str, Any]:
     """Return a corpus's entry in `corpus_rows`.
 
     row: the corpus in the database, or None
@@ -54,7 +54,7 @@ def _described(name: str, row: Any) -> dict[str, Any]:
             holds = RECORDS if manifest.fields else POSTS
             if row is None:
                 fault = "The corpus is on disk but not in the database. Import its files again, or delete it."
-        elif row and row.draw_count:  # The corpus was created by an import of judgments.
+        elif row and row.draw_count:  # created by an import of judgments
             holds = JUDGMENTS
         else:
             fault = "The corpus is in the database but not on disk. Restore its folder, or delete it."
@@ -80,13 +80,13 @@ def _described(name: str, row: Any) -> dict[str, Any]:
 def predictor_rows(name: str = "") -> list[dict[str, Any]]:
     """Return a dict for each predictor, sorted by corpus.
 
-    name: the name of a corpus, or "" for all corpora
+    name: name of a corpus, or "" for all corpora
 
     Each dict has these keys:
 
-    corpus, predictor: the names of the corpus and the predictor
-    posts: the number of posts that the predictor has labelled
-    of: the number of posts in the corpus
+    corpus, predictor: names of the corpus and the predictor
+    posts: number of posts with a prediction
+    of: number of posts in the corpus
     complete: whether the predictor covers all posts
     ranked: whether the predictor ranks labels
     classes: the predictor's coarse classes
@@ -99,7 +99,7 @@ def predictor_rows(name: str = "") -> list[dict[str, Any]]:
         raise CorpusError(f"The corpus {name!r} does not exist. Available corpora: {', '.join(names) or 'none'}.")
     rows: list[dict[str, Any]] = []
     for corpus_name in [name] if name else names:
-        with suppress(CorpusError):  # `corpus_rows` reports manifests that cannot be read.
+        with suppress(CorpusError):  # unreadable manifests are reported by corpus_rows
             if manifest := layout.read_manifest(corpus_name):
                 rows += _predictors(corpus_name, manifest)
     return rows
@@ -124,16 +124,16 @@ def _predictors(name: str, manifest: Manifest) -> list[dict[str, Any]]:
     return [*({**common, "predictor": voter, **built_in} for voter in (*manifest.voters, MAJORITY) if voted), *imported]
 
 
-# --- Declared labels, which the records already have in their source.
+# --- Declared labels, which come from the records' source.
 
 
 class Declared(NamedTuple):
     """Counts of the declared labels in a corpus.
 
-    by_label: the number of records that have only this label
-    several: the number of records with several labels
-    none: the number of records without labels
-    by_language: the same counts as in `by_label`, for each language
+    by_label: number of records with a single label, by label
+    several: number of records with several labels
+    none: number of records without labels
+    by_language: the counts in `by_label`, by language
     """
 
     by_label: Counter[str]
@@ -161,10 +161,7 @@ def declared_counts(corpus_name: str) -> Declared:
 
 
 def check_declared(corpus_name: str) -> None:
-    """Check that the records of a corpus have declared labels.
-
-    Raise CorpusError if they do not.
-    """
+    """Raise CorpusError if the records of a corpus have no declared labels."""
     if not layout.manifest_of(corpus_name).declared:
         raise CorpusError(
             f"The records of corpus {corpus_name} have no declared labels. Import them with --labels COLUMN, or select "
@@ -177,8 +174,8 @@ def declared_records(
 ) -> Iterator[dict[str, Any]]:
     """Yield the records with their declared labels as dicts (id, language, fields, declared), sorted by id.
 
-    languages: the codes of the requested languages, or None for all
-    fields: the fields that the corpus must have
+    languages: codes of the requested languages, or None for all
+    fields: fields that the corpus must have
 
     Raise CorpusError if the corpus contains posts, lacks a field, or has no records in a requested language.
     """
@@ -197,10 +194,10 @@ def declared_records(
             yield from batch.to_pylist()
 
 
-# --- Deletion of corpora and of predictions. Those that a draw has used cannot be deleted.
+# --- Deletion of corpora and predictions that are not used by a draw.
 #
-# A corpus is first deleted from the database. Then its manifest is deleted, and finally its other files. If the
-# deletion is interrupted, it can be repeated.
+# A corpus is first deleted from the database, then its manifest is deleted, and finally its other files. An interrupted
+# deletion can be repeated.
 
 
 def corpus_named(name: str) -> Corpus:
@@ -217,14 +214,14 @@ def corpus_named(name: str) -> Corpus:
 
 
 def corpus_to_delete(name: str) -> dict[str, Any]:
-    """Return what delete_corpus would delete: the corpus, and its rows, files and predictors.
+    """Return what delete_corpus would delete: the name of the corpus, its number of rows and files, and its predictors.
 
     Raise CorpusError if the corpus must not be deleted.
     """
-    # If a deletion was interrupted, only the files are left.
+    # If a deletion was interrupted, only the files remain.
     has_files = layout.corpus_dir(name).exists() or name in layout.corpora_on_disk()
-    is_left = has_files and not Corpus.objects.filter(name=name).exists()
-    corpus = None if is_left else corpus_named(name)
+    is_partly_deleted = has_files and not Corpus.objects.filter(name=name).exists()
+    corpus = None if is_partly_deleted else corpus_named(name)
     if corpus and (draws := corpus.draws.count()):
         raise CorpusError(
             f"Corpus {name} cannot be deleted because posts or records were drawn from it (draws: {draws:,}). Delete "
@@ -241,10 +238,10 @@ def corpus_to_delete(name: str) -> dict[str, Any]:
 
 def delete_corpus(name: str) -> dict[str, Any]:
     """Delete a corpus from the database and from disk, and return what was deleted."""
-    corpus_to_delete(name)  # If the corpus must not be deleted, fail before anything is written.
-    with layout.changing(name, fetches=False) as directory:
+    corpus_to_delete(name)  # fail before anything is written if the corpus must not be deleted
+    with layout.lock_corpus(name, fetches=False) as directory:
         with transaction.atomic():
-            # Lock the row, so that concurrent draws must wait.
+            # Lock the row to block concurrent draws.
             corpora = list(Corpus.objects.select_for_update().filter(name=name))
             deleted = corpus_to_delete(name)
             for corpus in corpora:
@@ -263,7 +260,7 @@ def delete_corpus(name: str) -> dict[str, Any]:
 
 
 def predictions_to_delete(name: str, spelled: str) -> dict[str, Any]:
-    """Return what delete_predictions would delete: the corpus, the predictor and the number of posts.
+    """Return what delete_predictions would delete: the names of corpus and predictor, and the number of posts.
 
     Raise CorpusError if the predictions must not be deleted.
     """
@@ -282,7 +279,7 @@ def predictions_to_delete(name: str, spelled: str) -> dict[str, Any]:
 def delete_predictions(name: str, spelled: str) -> dict[str, Any]:
     """Delete a predictor from a corpus's manifest and from disk, and return what was deleted."""
     layout.manifest_of(name)
-    with layout.changing(name):
+    with layout.lock_corpus(name):
         deleted = predictions_to_delete(name, spelled)
         manifest = layout.manifest_of(name)
         rest = tuple(entry for entry in manifest.predictions if str(entry) != deleted["predictor"])

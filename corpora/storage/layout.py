@@ -1,6 +1,6 @@
-"""The files of a corpus on disk, its manifest, and the lock that a command must hold to change it.
+"""A corpus's files on disk, its manifest, and the lock that a command must hold to change it.
 
-    DATA_DIR/corpora/<name>/manifest.json       describes the corpus; files that it does not name are leftovers
+    DATA_DIR/corpora/<name>/manifest.json       describes the corpus; files that are not listed in it are leftovers
                             parts/000001.parquet    posts or records, in the order of import
                             votes/000001.parquet    the detectors' votes on the posts in parts/000001.parquet
                             voting/                 votes on a part in progress (votes/vote_run.py)
@@ -10,8 +10,8 @@
                             rejects/000001.jsonl    rejected rows of the first source: file, line, reason
                             answers/                answers of language models (predictions/model_answers.py)
 
-Parts are immutable. The importers and votes/vote_run.py write the files. If the setting CORPORA names object storage,
-the folder is a copy of what is published there (bucket.py).
+Parts are immutable. The files are written by the importers and votes/vote_run.py. If the setting CORPORA names object
+storage, the folder is a copy of the published corpus (bucket.py).
 """
 
 import fcntl
@@ -41,7 +41,7 @@ def corpora_dir() -> Path:
 
 
 def corpora_on_disk() -> list[str]:
-    """Return the names of the folders that have a manifest, and of the published corpora, sorted."""
+    """Return the names of all corpora with a manifest on disk or in object storage, sorted."""
     folders = [path.parent for path in corpora_dir().glob("*/manifest.json")]
     if settings.CORPORA:
         unpublished = {folder.name for folder in folders if not (folder / bucket.PUBLISHED).exists()}
@@ -50,10 +50,7 @@ def corpora_on_disk() -> list[str]:
 
 
 def corpus_dir(name: str) -> Path:
-    """Return the directory of a corpus, whether or not it exists.
-
-    Raise CorpusError if the name is invalid.
-    """
+    """Return the directory of a corpus, which need not exist. Raise CorpusError if the name is invalid."""
     if not re.fullmatch(r"[A-Za-z0-9_-]{1,64}", name):
         raise CorpusError(
             f"{name!r} is not a valid corpus name. Use 1 to 64 letters, digits, hyphens or underscores.", "corpus"
@@ -62,12 +59,10 @@ def corpus_dir(name: str) -> Path:
 
 
 def check_spelling(noun: str, property: str, value: str) -> None:
-    """Check the name or version of a predictor or scorer.
+    """Raise CorpusError if the name or version of a predictor or scorer is invalid.
 
-    noun: what the name or version belongs to, for the error message
+    noun: `predictor` or `scorer`, for the error message
     property: `name` or `version`
-
-    Raise CorpusError if the value is invalid.
     """
     if not re.fullmatch(r"[A-Za-z0-9._-]{1,64}", value):
         raise CorpusError(
@@ -85,7 +80,7 @@ def reject_name(number: int) -> str:
 
 
 def sync(path: Path) -> None:
-    """Flush a file or directory to disk. This must happen before a manifest refers to it."""
+    """Flush a file or directory to disk, which must happen before a manifest refers to it."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)
@@ -93,8 +88,8 @@ def sync(path: Path) -> None:
         os.close(handle)
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a file outside the data folder atomically. If writing fails, the old content is preserved.
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file outside the data folder atomically. If writing fails, the old content is kept.
 
     Raise OSError if the file cannot be written.
     """
@@ -112,17 +107,17 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """Return the paths of the files and folders in a folder, sorted by name. Hidden ones are omitted."""
+    """Return the paths of the files and folders in a folder, sorted by name, without hidden ones."""
     return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
 
 
 def name_of(path: Path) -> str:
-    """Return the name of a file or folder, even if the path is `.`. For a link, return the name of the link itself."""
+    """Return the name of a file or folder, even for the path `.`. Links are not resolved."""
     return os.path.basename(os.path.abspath(path))
 
 
 def size_of(path: Path) -> int:
-    """Return the size of a file, or the total size of the files in a folder (bytes). Other paths have the size 0."""
+    """Return the size of a file, or the total size of the files directly in a folder (bytes), or 0 for other paths."""
     files = files_in(path) if path.is_dir() else [path]
     return sum(file.stat().st_size for file in files if file.is_file())
 
@@ -130,7 +125,7 @@ def size_of(path: Path) -> int:
 def digest_of(path: Path) -> str:
     """Return the SHA-256 of a file or folder as hex digits.
 
-    The digest of a folder is the SHA-256 of a text with a line `<SHA-256> <name>` for each file, sorted by name.
+    The digest of a folder is the SHA-256 of the lines `<SHA-256> <name>` for its files, sorted by name.
     """
     if path.is_dir():
         lines = (f"{digest_of(file)} {file.name}\n" for file in files_in(path) if file.is_file())
@@ -141,26 +136,26 @@ def digest_of(path: Path) -> str:
 
 # --- The manifest of a corpus, which describes its content, source files and licence.
 #
-# A change to a corpus is committed by writing the manifest. The manifest is written as a draft, which is renamed after
-# all the files that it names have been synced to disk.
+# Changes to a corpus are committed by writing the manifest. It is written to a draft, which is renamed once all the
+# files listed in the manifest have been synced to disk.
 
 
 @dataclass(frozen=True)
 class Source:
-    """An imported file, with the number of its rows that were accepted, duplicates and rejected."""
+    """An imported file, with its numbers of accepted, duplicate and rejected rows."""
 
     name: str
     sha256: str
     bytes: int
     format: str
-    columns: dict[str, str]  # from our field names to the file's column names
+    columns: dict[str, str]  # the file's column names, by our field names
     rows: int
     accepted: int
     duplicates: int
     rejects: int
-    language: str = ""  # the language declared for the whole file, or ""
-    encoding: str = ""  # the encoding of a text file, or ""
-    delimiter: str = ""  # the name of the delimiter of a CSV file, or ""
+    language: str = ""  # language declared for the whole file, or ""
+    encoding: str = ""  # encoding of a text file, or ""
+    delimiter: str = ""  # name of a CSV file's delimiter, or ""
 
     @property
     def text_format(self) -> TextFormat:
@@ -170,7 +165,7 @@ class Source:
 def source_of(path: Path, sha256: str, format: str, columns: dict[str, str], **counts: Any) -> Source:
     """Return the manifest's entry for an imported file.
 
-    counts: the other fields of Source
+    counts: all other fields of Source
     """
     return Source(name_of(path), sha256, size_of(path), format, columns, **counts)
 
@@ -179,8 +174,8 @@ def source_of(path: Path, sha256: str, format: str, columns: dict[str, str], **c
 class Part:
     """A file of posts or records.
 
-    sha256: the digest of the file
-    content_sha256: the digest of all columns except the author, which each installation hashes with its own key
+    sha256: digest of the file
+    content_sha256: digest of all columns except the author, which each installation hashes with its own key
     """
 
     name: str
@@ -191,28 +186,28 @@ class Part:
 
 @dataclass(frozen=True)
 class VotesPart:
-    """The votes on a part. It has the same index in the manifest as the part."""
+    """The file of votes on a part. It has the same index in the manifest as the part."""
 
     name: str
     rows: int
     unanimous: int
     sha256: str
     k: int
-    versions: dict[str, str]  # the result of corpora.core.voters.voter_versions() for the voters
+    versions: dict[str, str]  # the voters' versions, from corpora.core.voters.voter_versions()
 
 
 @dataclass(frozen=True)
 class Asked:
-    """How a language model was asked for predictions (corpora/predictions/model_votes.py).
+    """The provenance of a language model's predictions (corpora/predictions/model_votes.py).
 
-    model: the name that was requested
-    reported: the names that the endpoint reported
-    hosts: the hosts of the endpoints
-    began, ended: when the first and the last answer arrived (ISO 8601, UTC)
-    answers: the number of answers; items with the same prompt share one
-    tokens: the tokens that the endpoint reported, or their upper bound where it reported none
-    tokens_reported: the tokens that the endpoint reported
-    rejected: the number of items without a valid answer, whose label is und
+    model: name of the model in requests
+    reported: names of the model in replies
+    hosts: hosts of the endpoints
+    began, ended: times of the first and the last answer (ISO 8601, UTC)
+    answers: number of answers; items with the same prompt share an answer
+    tokens: number of tokens reported by the endpoint; where it reports none, their upper bound
+    tokens_reported: number of tokens reported by the endpoint
+    rejected: number of items without a valid answer, whose label is und
     """
 
     model: str
@@ -232,22 +227,18 @@ class Asked:
 
 @dataclass(frozen=True)
 class Predictions:
-    """Imported predictions.
-
-    They are a classifier's labels for all posts that the corpus had at the time, or, if they are ranked, ranked labels
-    for some records.
-    """
+    """Imported predictions: a classifier's labels for all posts in the corpus, or ranked labels for some records."""
 
     name: str
     version: str
     file: str
     rows: int
     sha256: str
-    posts_sha256: str  # the value of Manifest.posts_sha256 when the predictions were imported
-    mapping: dict[str, tuple[str, ...]]  # from each coarse class to the labels that it stands for
+    posts_sha256: str  # value of Manifest.posts_sha256 at the time of the import
+    mapping: dict[str, tuple[str, ...]]  # the labels in each coarse class
     source: str
     ranked: bool = False
-    asked: Asked | None = None  # only if they are answers of a language model
+    asked: Asked | None = None  # only for a language model's answers
 
     def __str__(self) -> str:
         return f"{self.name}@{self.version}"
@@ -255,15 +246,15 @@ class Predictions:
 
 @dataclass(frozen=True)
 class Threads:
-    """The messages from which a corpus of pairs was made (corpora/threads/thread_import.py).
+    """The messages that a corpus of pairs was created from (corpora/threads/thread_import.py).
 
-    messages: the number of distinct messages
-    replies: the number of messages that have a parent
-    left_out: the number of replies that did not become pairs, by reason
+    messages: number of distinct messages
+    replies: number of messages with a parent
+    left_out: number of replies that did not become pairs, by reason
     declared: (language in the files, detected language, number of pairs) tuples, sorted by the language in the files
-    dates: the dates of the replies to keep, as in corpora/threads/messages.py
+    dates: the requested dates of replies, as in corpora/threads/messages.py
     unescaped: whether HTML entities in the texts were decoded
-    file: the file that lists the replies that did not become pairs
+    file: file that lists the replies that did not become pairs
     """
 
     messages: int
@@ -278,7 +269,7 @@ class Threads:
     unescaped: bool = False
 
 
-# In `Scores.of`: replies were scored by their texts.
+# A value of `Scores.of`: replies were scored by their texts.
 RESPONSE = "response"
 
 
@@ -286,13 +277,13 @@ RESPONSE = "response"
 class Scores:
     """A scorer's scores for the pairs of a corpus, or for replies of its response set (corpora/threads/scorers.py).
 
-    of: whether messages, pairs or replies of the response set (RESPONSE) were scored
+    of: what was scored: messages, pairs, or replies of the response set (RESPONSE)
     threshold: pairs or replies with a higher score are dropped
-    rows: the number of scores in the file whose ids are in the corpus
-    lacking: the number of pairs with a missing score
-    dropped: the number of pairs or replies that the scorer drops
-    sha256: the digest of `file`
-    source: the name of the imported file
+    rows: number of scores in the file whose ids are in the corpus
+    lacking: number of pairs with a missing score
+    dropped: number of pairs or replies dropped by the scorer
+    sha256: digest of `file`
+    source: name of the imported file
     """
 
     name: str
@@ -315,7 +306,7 @@ class Manifest:
     parts: tuple[Part, ...] = ()
     votes: tuple[VotesPart, ...] = ()
     predictions: tuple[Predictions, ...] = ()
-    fields: tuple[str, ...] = ()  # the fields of the records, in the order in which they are shown; empty for posts
+    fields: tuple[str, ...] = ()  # the records' fields in display order; empty for posts
     declared: bool = False  # whether the records have declared labels
     threads: Threads | None = None  # only if the corpus contains pairs of a message and a reply
     scores: tuple[Scores, ...] = ()
@@ -331,15 +322,12 @@ class Manifest:
 
     @property
     def pair_scores(self) -> tuple[Scores, ...]:
-        """The scores that decide which pairs are kept."""
+        """The scores that determine which pairs are kept."""
         return tuple(scores for scores in self.scores if scores.of != RESPONSE)
 
     @property
     def posts_sha256(self) -> str:
-        """Return a SHA-256 that identifies the posts.
-
-        It is computed over the hex digests of the parts, one per line.
-        """
+        """A SHA-256 that identifies the posts. It is computed from the hex digests of the parts, one per line."""
         return hashlib.sha256("\n".join(part.sha256 for part in self.parts).encode()).hexdigest()
 
     def predictions_of(self, name: str, version: str) -> Predictions | None:
@@ -350,7 +338,7 @@ class Manifest:
 def read_manifest(name: str) -> Manifest | None:
     """Return the manifest of a corpus, or None if there is no such corpus.
 
-    Its files may not be in the folder yet if the corpus is in object storage; `manifest_of` fetches them.
+    The files of a corpus in object storage may not be in its folder yet; `manifest_of` fetches them.
 
     Raise CorpusError if the manifest cannot be read.
     """
@@ -361,7 +349,7 @@ def read_manifest(name: str) -> Manifest | None:
         raw["sources"] = tuple(Source(**source) for source in raw["sources"])
         raw["parts"] = tuple(Part(**part) for part in raw["parts"])
         raw["votes"] = tuple(VotesPart(**votes) for votes in raw["votes"])
-        # The following keys are missing in older manifests, or if they do not apply.
+        # The following keys are optional.
         for entry in (predictions := raw.get("predictions", ())):
             entry["mapping"] = {label: tuple(targets) for label, targets in entry["mapping"].items()}
             if source := entry.get("asked"):
@@ -382,11 +370,11 @@ def read_manifest(name: str) -> Manifest | None:
 
 
 def manifest_of(name: str) -> Manifest:
-    """Return the manifest of a corpus, whose files are in its folder then.
+    """Return the manifest of a corpus, after fetching its files to its folder if necessary.
 
     Raise CorpusError if there is no such corpus, or if its files cannot be fetched.
     """
-    manifest = fetched_manifest(name)
+    manifest = fetch_manifest(name)
     if manifest is None:
         raise CorpusError(
             f"The corpus {name!r} does not exist. Create it with `assay import_corpus {name} FILE --licence LICENCE`, "
@@ -395,18 +383,15 @@ def manifest_of(name: str) -> Manifest:
     return manifest
 
 
-def fetched_manifest(name: str) -> Manifest | None:
-    """Return the manifest of a corpus, whose files are in its folder then, or None if there is no such corpus.
-
-    Raise CorpusError as `manifest_of` does.
-    """
+def fetch_manifest(name: str) -> Manifest | None:
+    """Like `manifest_of`, but return None if there is no such corpus."""
     manifest, directory = read_manifest(name), corpus_dir(name)
     if settings.CORPORA and manifest and not bucket.is_current(name, directory):
         directory.mkdir(parents=True, exist_ok=True)
         waiting = Path(settings.DATA_DIR) / "tmp" / f"fetch-{name}.lock"
         waiting.parent.mkdir(exist_ok=True)
         with waiting.open("a") as others, (directory / "lock").open("a") as lock:
-            fcntl.flock(others, fcntl.LOCK_EX)  # wait for others who fetch, but not for a command
+            fcntl.flock(others, fcntl.LOCK_EX)  # wait for other fetches, but not for commands
             _acquire(lock, name)
             bucket.fetch(name, directory)
             manifest = read_manifest(name)
@@ -414,13 +399,13 @@ def fetched_manifest(name: str) -> Manifest | None:
 
 
 def write_manifest(name: str, manifest: Manifest) -> None:
-    """Write a manifest atomically. This commits the changes to the corpus."""
+    """Write a manifest atomically, which commits the changes to the corpus."""
     path = corpus_dir(name) / "manifest.json"
     if settings.CORPORA:
-        bucket.publish(name, path.parent, _written(manifest), _files_of(path.parent, manifest))
+        bucket.publish(name, path.parent, _to_json(manifest), _files_of(path.parent, manifest))
     draft = path.with_suffix(".draft")
     with draft.open("w", encoding="utf-8") as file:
-        json.dump(_written(manifest), file, ensure_ascii=False, indent=1)
+        json.dump(_to_json(manifest), file, ensure_ascii=False, indent=1)
         file.write("\n")
     sync(draft)
     draft.rename(path)
@@ -428,7 +413,7 @@ def write_manifest(name: str, manifest: Manifest) -> None:
 
 
 def _files_of(directory: Path, manifest: Manifest) -> set[str]:
-    """Return the files that a manifest names, in the folder of the corpus."""
+    """Return the paths of the files listed in a manifest, relative to the corpus's folder."""
     files = {f"parts/{part.name}" for part in manifest.parts}
     files |= {f"votes/{votes.name}" for votes in manifest.votes}
     files |= {f"predictions/{predictions.file}" for predictions in manifest.predictions}
@@ -438,8 +423,8 @@ def _files_of(directory: Path, manifest: Manifest) -> set[str]:
     return files.union(path for path in lists if (directory / path).exists())
 
 
-def _written(manifest: Manifest) -> dict[str, Any]:
-    """Return a manifest as JSON values. The program's version is added, and keys that do not apply are omitted."""
+def _to_json(manifest: Manifest) -> dict[str, Any]:
+    """Convert a manifest to JSON values. Add the program's version, and omit optional keys without a value."""
     raw = {"versions": {"assay": VERSION}} | asdict(manifest)
     for entry in (raw, *raw["sources"], *raw["predictions"]):
         for name in ("fields", "language", "encoding", "delimiter", "declared", "ranked", "asked", "threads", "scores"):
@@ -451,9 +436,9 @@ def _written(manifest: Manifest) -> dict[str, Any]:
 def with_predictions(
     manifest: Manifest, file: Path, *, name: str, version: str, **terms: Any
 ) -> tuple[Manifest, Predictions]:
-    """Return a manifest that includes predictions from a new file, and the entry for these predictions.
+    """Add predictions from a new file to a manifest. Return the new manifest and the predictions' entry.
 
-    They replace any predictions with the same name and version.
+    They replace existing predictions with the same name and version.
 
     terms: rows, mapping, source, ranked and asked, as in Predictions
     """
@@ -465,10 +450,7 @@ def with_predictions(
 
 
 def check_records(corpus_name: str, manifest: Manifest) -> None:
-    """Check that the corpus contains records.
-
-    Raise CorpusError if it contains posts.
-    """
+    """Raise CorpusError if the corpus contains posts rather than records."""
     if not manifest.fields:
         raise CorpusError(
             f"Corpus {corpus_name} contains posts, but records with several fields are required. Import records into "
@@ -478,10 +460,7 @@ def check_records(corpus_name: str, manifest: Manifest) -> None:
 
 
 def check_fields(corpus_name: str, manifest: Manifest, fields: Iterable[str]) -> None:
-    """Check that the corpus contains records with these fields.
-
-    Raise CorpusError if it contains posts, or if a field is missing.
-    """
+    """Raise CorpusError unless the corpus contains records with these fields."""
     check_records(corpus_name, manifest)
     if missing := [field for field in fields if field not in manifest.fields]:
         raise CorpusError(
@@ -506,12 +485,10 @@ def check_pairs(corpus_name: str, manifest: Manifest) -> Threads:
 def check_votes(
     name: str, manifest: Manifest, parts: int | None = None, voters: Iterable[str] = DEFAULT.voters
 ) -> None:
-    """Check that detectors have voted on all posts.
+    """Raise CorpusError unless the detectors have voted on all posts.
 
-    parts: check only this many parts, starting with the first; None for all
-    voters: the names of the detectors
-
-    Raise CorpusError if votes are missing.
+    parts: number of parts to check, starting with the first; None for all
+    voters: names of the detectors
     """
     if len(manifest.votes) < len(manifest.parts[:parts]):
         raise CorpusError(f"Some posts in corpus {name} have no votes. Run `assay prelabel {name}`.")
@@ -525,11 +502,9 @@ def check_votes(
 
 
 def check_posts(corpus_name: str, manifest: Manifest, advice: str = "") -> None:
-    """Check that the corpus contains posts, on whose languages detectors vote.
+    """Raise CorpusError if the corpus contains records rather than posts.
 
-    advice: what to do instead with a corpus of records
-
-    Raise CorpusError if it contains records.
+    advice: for the message, what to do instead with a corpus of records
     """
     if manifest.fields:
         raise CorpusError(
@@ -538,19 +513,19 @@ def check_posts(corpus_name: str, manifest: Manifest, advice: str = "") -> None:
         )
 
 
-# --- The lock that a command must hold to change a corpus, and the removal of files that a crash has left behind.
+# --- The lock that a command must hold to change a corpus, and the removal of leftover files after a crash.
 
 
 _FOLDERS = ("parts", "votes", "predictions", "scores", "left_out", "rejects")
 
 
 @contextmanager
-def changing(name: str, *, fetches: bool = True) -> Iterator[Path]:
+def lock_corpus(name: str, *, fetches: bool = True) -> Iterator[Path]:
     """Lock a corpus, remove leftover files, and yield its directory.
 
-    If the corpus still has no manifest at the end of the block, everything that was created for it is removed.
+    If the corpus still has no manifest at the end of the block, everything created for it is removed.
 
-    fetches: whether a corpus in object storage must be in the folder
+    fetches: whether to fetch a corpus from object storage first
 
     Raise CorpusError if another process holds the lock, or if the directory cannot be written.
     """
@@ -574,10 +549,10 @@ def changing(name: str, *, fetches: bool = True) -> Iterator[Path]:
                 raise _unwritable(directory, error) from error
             raise
         finally:
-            # Errors are suppressed here, because they would hide the error that was raised in the block. The next
-            # command tries again to remove the files.
+            # Suppress errors, which would hide an error raised in the block. The next command will try again to remove
+            # the files.
             with suppress(OSError, CorpusError):
-                # Keep the list of rejected rows so that users can read it, unless a different CorpusError was raised.
+                # Keep the log of rejected rows for the user, unless a different CorpusError was raised.
                 raised = sys.exception()
                 keep_lists = isinstance(raised, TooManyRejected) or not isinstance(raised, CorpusError)
                 manifest = read_manifest(name)
@@ -597,7 +572,7 @@ def _fetch_or_publish(name: str, directory: Path) -> None:
 def _acquire(lock: TextIO, name: str) -> None:
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        # After this command opened the lock file, another command may have deleted the file with an empty corpus.
+        # Another command may have deleted the lock file, with an empty corpus, since this command opened it.
         free = os.path.samestat(os.fstat(lock.fileno()), os.stat(lock.name))
     except (BlockingIOError, FileNotFoundError):
         free = False
@@ -625,9 +600,9 @@ def _remove_empty(directory: Path) -> None:
 
 
 def _sweep(directory: Path, manifest: Manifest | None, *, lists_stay: bool = False) -> None:
-    """Remove the files that the manifest does not name.
+    """Remove files that are not listed in the manifest.
 
-    lists_stay: keep lists of rejected rows that are not empty
+    lists_stay: whether to keep non-empty logs of rejected rows
     """
     listed = _files_of(directory, manifest) if manifest else set()
     for folder in _FOLDERS:
@@ -635,7 +610,7 @@ def _sweep(directory: Path, manifest: Manifest | None, *, lists_stay: bool = Fal
             stays = lists_stay and folder == "rejects" and path.stat().st_size
             if f"{folder}/{path.name}" not in listed and not stays:
                 path.unlink()
-    if manifest is None:  # The corpus was deleted, so unfinished votes and answers about it are not needed.
+    if manifest is None:  # the corpus was deleted, so its unfinished votes and its answers are no longer needed
         for unlisted in ("voting", "answers"):
             shutil.rmtree(directory / unlisted, ignore_errors=True)
         (directory / bucket.PUBLISHED).unlink(missing_ok=True)

@@ -1,8 +1,7 @@
-"""Import of posts and records into a corpus. Each file is committed separately.
+"""Import posts and records into a corpus. Each file is committed separately.
 
-An import does not depend on the time or on random numbers. If it is killed and run again, the resulting files are the
-same. Rows are read by corpora/sources/readers.py, validated by corpora/core/records.py and written by
-corpora/storage/intake.py.
+Imports are deterministic: if an import is killed and run again, the resulting files are the same. Rows are read by
+corpora/sources/readers.py, validated by corpora/core/records.py and written by corpora/storage/intake.py.
 """
 
 from collections import Counter
@@ -30,19 +29,19 @@ TABLES = ("csv", "tsv", *BINARY)  # formats with a header
 class Terms:
     """The options of an import, which describe the files and their corpus.
 
-    text_may_leave: whether exports may contain the text; None means yes if the licence is free, and otherwise an error
-    fields: the names of the records' fields, in order; if empty, an existing corpus keeps its fields and a new one
-        contains posts
-    language: the language of all records in the files, or ""
-    declared: the column with the labels of the records, or ""
-    may_be_empty: the fields that may be empty, in addition to those of a document format
-    columns: a mapping from our field names to the files' column names, where they differ
-    format: the format of the files, or None to use their suffixes
-    encoding, delimiter: the encoding and delimiter of the files (sources/text.py), or "" to detect them
-    max_line: the maximum length of a line (bytes)
+    text_may_leave: whether exports may contain the text; None means yes for a free licence, and an error otherwise
+    fields: names of the records' fields, in order; if empty, an existing corpus keeps its fields and a new one contains
+        posts
+    language: language of all records in the files, or ""
+    declared: column with the records' labels, or ""
+    may_be_empty: fields that may be empty, in addition to those of a document format
+    columns: column names of the files, by our field names, where they differ
+    format: format of the files, or None to detect it
+    encoding, delimiter: encoding and delimiter of the files (sources/text.py), or "" to detect them
+    max_line: maximum length of a line (bytes)
     unescape: whether to decode HTML entities in the texts of messages
-    max_rejects: the maximum share of rejected rows; if a file exceeds it, nothing from this file is imported
-    progress: a function that is called with the number of bytes read
+    max_rejects: maximum share of rejected rows; if it is exceeded, nothing is imported from the file
+    progress: called with the number of bytes read
     """
 
     licence: str
@@ -67,12 +66,12 @@ class Terms:
 
 @dataclass
 class Counts:
-    """What an import corrects or notices, counted while the rows are read.
+    """Corrections and oddities of an import, counted while the rows are read.
 
-    formulas: the number of ids that a spreadsheet would run as a formula, and the first of these ids
-    authorless: the number of rows for each placeholder that replaces an author, such as [deleted]
-    languages: the language codes that were converted
-    authors, labels: the authors and declared labels that were corrected
+    formulas: number of ids that a spreadsheet would run as a formula, and the first of these ids
+    authorless: number of rows with each placeholder for an author, such as [deleted]
+    languages: language codes that were converted
+    authors, labels: authors and declared labels that were corrected
     """
 
     formulas: tuple[int, str] = (0, "")
@@ -112,8 +111,8 @@ class Outcome:
     """The result of importing a file.
 
     source: the file's entry in the manifest
-    rejects: the file that lists the rejected rows
-    already: whether the file had been imported before
+    rejects: log of the rejected rows
+    already: whether the file was already imported
     """
 
     source: layout.Source
@@ -123,15 +122,15 @@ class Outcome:
 
 
 def _is_plain(value: str) -> bool:
-    """Return whether a value certainly needs no correction."""
+    """Return whether a value certainly needs no correction (a fast check)."""
     return value.isascii() and value.isalnum() and value not in MISSING
 
 
 @dataclass(frozen=True)
-class Checked:
-    """A file that can be imported, and what it was recognized as.
+class CheckedFile:
+    """A file that has passed the checks before an import.
 
-    text_format: the encoding and delimiter, or None if the file is too large to be sure
+    text_format: encoding and delimiter, or None if the file is too large to be certain
     """
 
     path: Path
@@ -140,10 +139,9 @@ class Checked:
 
 
 def open_corpus(name: str, terms: Terms) -> Manifest:
-    """Return the manifest of a corpus. If the corpus does not exist, return a manifest for a new corpus.
+    """Return the manifest of a corpus, or the manifest for a new corpus if it does not exist.
 
-    Raise CorpusError if the licence or another required value is missing, or if a value contradicts the existing
-    manifest.
+    Raise CorpusError if a required value such as the licence is missing, or contradicts the existing manifest.
     """
     existing, licence, leaves = layout.read_manifest(name), terms.licence.strip(), terms.text_may_leave
     _check_fields(name, existing, terms.fields)
@@ -221,28 +219,28 @@ def _check_language(language: str, fields: tuple[str, ...]) -> None:
         raise CorpusError(f"--language {language}: {error}") from error
 
 
-def import_files(name: str, files: list[Checked], terms: Terms) -> Iterator[Outcome]:
-    """Import files into a corpus and yield the outcome of each. Each file is committed before the next is read.
+def import_files(name: str, files: list[CheckedFile], terms: Terms) -> Iterator[Outcome]:
+    """Import files into a corpus, and yield the outcome of each. Each file is committed before the next is read.
 
-    files: the result of `check_import`
+    files: result of `check_import`
 
     Raise CorpusError if a file cannot be imported. The files before it remain imported.
     """
-    with layout.changing(name) as directory:
+    with layout.lock_corpus(name) as directory:
         manifest = open_corpus(name, terms)
         for file in files:
             with explain_full_disk(f"nothing was imported from {file.path}"):
                 outcome, manifest = _import(name, directory, manifest, file, terms)
-            # The row is created after each file, because the command may fail at the next file. If the command was
-            # killed before it could create the row, running it again does so.
+            # Create the row right after the file, because the import of the next file may fail. If the command is
+            # killed before this line, the next run creates the row.
             Corpus.objects.get_or_create(name=name)
             yield outcome
 
 
-def check_import(name: str, paths: list[Path], terms: Terms) -> list[Checked]:
-    """Recognize files, and run the checks that need not read all rows.
+def check_import(name: str, paths: list[Path], terms: Terms) -> list[CheckedFile]:
+    """Detect the formats of files, and run the checks that don't require reading all rows.
 
-    Raise CorpusError if the files, the corpus or the header of a table must be rejected.
+    Raise CorpusError if a file, the corpus or the header of a table is invalid.
     """
     documents = DOCUMENTS.get(terms.format or "")
     formats = []
@@ -250,28 +248,30 @@ def check_import(name: str, paths: list[Path], terms: Terms) -> list[Checked]:
         formats.append(format := terms.format_of(path))
         check_file(path, format, folder=bool(documents and documents.folder))
     columns = _columns(open_corpus(name, terms), terms)
-    return [_recognized(path, format, columns, terms) for path, format in zip(paths, formats, strict=True)]
+    return [_check_header(path, format, columns, terms) for path, format in zip(paths, formats, strict=True)]
 
 
-def _recognized(path: Path, format: str, columns: Columns, terms: Terms) -> Checked:
+def _check_header(path: Path, format: str, columns: Columns, terms: Terms) -> CheckedFile:
     if format in DOCUMENTS:
-        return Checked(path, format, TextFormat())
+        return CheckedFile(path, format, TextFormat())
     text_format = text_format_of(path, format, terms.encoding, terms.delimiter, MOST_INSPECTED)
     if format in TABLES:
         find_columns(path, header_of(path, format, text_format=text_format), columns)
     is_whole = format in BINARY or (path.stat().st_size <= MOST_INSPECTED and unpacked(path) == path)
-    return Checked(path, format, text_format if is_whole else None)
+    return CheckedFile(path, format, text_format if is_whole else None)
 
 
 def _columns(manifest: Manifest, terms: Terms) -> Columns:
-    """Return the column of each field of the corpus, and the columns that a file must have."""
+    """Return the column of each of the corpus's fields, and the required fields."""
     same_names = {column: column for column in records.columns_of(manifest.fields, manifest.declared)}
     declared = {records.DECLARED: terms.declared} if terms.declared else {}
     needed = records.needed_of(manifest.fields, terms.language, manifest.declared)
     return Columns(same_names | terms.columns | declared, needed)
 
 
-def _import(name: str, directory: Path, manifest: Manifest, file: Checked, terms: Terms) -> tuple[Outcome, Manifest]:
+def _import(
+    name: str, directory: Path, manifest: Manifest, file: CheckedFile, terms: Terms
+) -> tuple[Outcome, Manifest]:
     path, format, documents = file.path, file.format, DOCUMENTS.get(file.format)
     text_format = file.text_format or text_format_of(path, format, terms.encoding, terms.delimiter)
     columns, lists = _columns(manifest, terms), directory / "rejects"

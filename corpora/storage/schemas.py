@@ -13,7 +13,7 @@ from corpora.core.voters import DEFAULT
 
 
 def _required(**types: pa.DataType) -> list[pa.Field]:
-    """Return columns of these types without nulls."""
+    """Return non-nullable columns of these types."""
     return [pa.field(name, kind, nullable=False) for name, kind in types.items()]
 
 
@@ -32,7 +32,7 @@ def schema_of(fields: tuple[str, ...], declared: bool = False) -> pa.Schema:
 
     All parts have the columns of posts. Parts with records also have the language, the fields and the declared labels.
 
-    fields: the names of the records' fields; empty for posts
+    fields: names of the records' fields; empty for posts
     declared: whether the records have declared labels
     """
     columns = dict.fromkeys(("language", *fields) if fields else (), _TEXT)
@@ -43,17 +43,17 @@ _RANKING = pa.list_(pa.struct([("language", _TEXT), ("score", _SCORE)]))
 
 
 def votes_schema(voters: Iterable[str] = DEFAULT.voters) -> pa.Schema:
-    """Return the schema of a file with votes by these voters."""
+    """Return the schema of a file with these voters' votes."""
     return pa.schema(_required(id=_TEXT, letters=pa.int32(), **dict.fromkeys(voters, _RANKING)))
 
 
 PREDICTIONS_SCHEMA = pa.schema([*_required(id=_TEXT, label=_TEXT), pa.field("score", _SCORE)])
 
-# Ranked labels. There is one row for each document that has labels, and its labels are sorted from best to worst.
+# Ranked labels, with one row for each document that has labels. The labels are sorted best first.
 RANKED_SCHEMA = pa.schema(_required(id=_TEXT, labels=pa.list_(_TEXT), scores=pa.list_(_SCORE)))
 
-# Staged messages. The columns file, line and turn are the position of a message. The turn is 1 unless the row in the
-# file contains a whole thread.
+# Staged messages. The columns file, line and turn are a message's position in the files. The turn is 1 unless the row
+# contains a whole thread.
 MESSAGES_SCHEMA = pa.schema(
     [
         *_required(file=pa.int32(), line=pa.int64(), turn=pa.int32()),
@@ -64,7 +64,7 @@ MESSAGES_SCHEMA = pa.schema(
     ]
 )
 
-# Replies that did not become pairs of the corpus. Language and certainty are null if no language was detected.
+# Replies that did not become pairs. Language and certainty are null if no language was detected.
 LEFT_OUT_SCHEMA = pa.schema(
     [
         *_required(**dict.fromkeys(("id", "message_id", "thread", "reason"), _TEXT)),
@@ -72,7 +72,7 @@ LEFT_OUT_SCHEMA = pa.schema(
     ]
 )
 
-# Scores. There is one row for each pair and scorer.
+# Scores, with one row for each pair and scorer.
 # score: the higher score of the pair's message and reply, or null if neither has one
 # lacking: whether an expected score is missing
 # dropped: whether the score exceeds the scorer's threshold

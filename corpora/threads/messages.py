@@ -1,4 +1,4 @@
-"""The messages of threads, and the rules by which a message and a reply form a pair.
+"""Parse the messages of threads, and decide which messages and replies form a pair.
 
 The rules follow Zhang et al. (2021, A Dataset and Baselines for Multilingual Reply Suggestion). This module reads no
 files.
@@ -25,24 +25,24 @@ from corpora.core.records import (
 )
 from corpora.core.values import is_missing, is_removed, tidy
 
-# The fields of a record that contains a pair. Annotators see only the message and the reply. The certainty is the
-# detector's score for the record's language, from 0 to 1 with six decimal places.
+# The fields of a pair's record. Annotators see only the message and the reply. The certainty is the detector's score
+# for the record's language, from 0 to 1 with six decimal places.
 FIELDS = ("message", "reply", "thread", "message_id", "certainty")
-# A row of a file is either a message or a whole thread, which is a list of turns. Each turn answers the previous one.
-# These are the columns for messages and for threads, and the columns that are required.
+# A row of a file contains either a message or a whole thread. A thread is a list of turns, each of which replies to the
+# previous one. These are the columns and the required columns for messages and for threads.
 MESSAGE = ("id", "parent_id", "text", "thread", "score", "deleted", "language", "author", "posted_at")
 MESSAGE_NEEDS = ("id", "parent_id", "text")
 TURNS = ("thread", "turns", "language")
 TURNS_NEED = ("thread", "turns")
 
-# A text that starts with one of these notices belongs to a removed message. All other notices, such as
-# [ Removed by Reddit ], count only if they are the whole text.
+# A text that starts with one of these notices belongs to a removed message. Other notices, such as
+# [ Removed by Reddit ], must be the whole text.
 REMOVED = ("[removed]", "[deleted]")
 LEAST_SCORE = 1.0
 LEAST_CERTAINTY = 0.7
 
-# The reasons why a message and its parent do not become a pair of the corpus. If several reasons apply, the first one
-# is recorded. messages_paired.sql checks all reasons except the last two, in this order.
+# The reasons why a reply does not become a pair of the corpus. If several reasons apply, the first one is recorded.
+# messages_paired.sql checks all reasons except the last two, in this order.
 UNKNOWN, CIRCLE, DELETED, LOW, EMPTY = "unknown_parent", "circle", "deleted", "low", "empty"
 UNCERTAIN, OUTSIDE = "uncertain", "outside_dates"
 REASONS = {
@@ -54,11 +54,11 @@ REASONS = {
     UNCERTAIN: "the language is too uncertain",
     OUTSIDE: "the reply is outside the dates of its language, or has no date",
 }
-# If one of these reasons applies, no pair exists.
+# Reasons for which a reply has no valid parent, so that there is no pair at all.
 NO_PAIR = (UNKNOWN, CIRCLE)
 
-# The dates of the replies to keep: for `from` and `until`, a day such as 2018-01-01 by language. The day for "" applies
-# to all languages without their own. The day of `until` is not included.
+# The dates of the replies to keep: for `from` (inclusive) and `until` (exclusive), a day such as 2018-01-01 by
+# language. The day for "" applies to all languages that are not listed.
 Dates = Mapping[str, Mapping[str, str]]
 FROM, UNTIL = "from", "until"
 
@@ -68,8 +68,9 @@ _BOOLEANS = {"": False, "0": False, "false": False, "no": False, "1": True, "tru
 class Message(NamedTuple):
     """A message in a thread.
 
-    parent: the id of the message that it answers, or "" if it is the first in its thread
-    language: the language that the file states, or ""
+    parent: id of the message that it replies to, or "" for the first message in a thread
+    low: whether the message has a score below LEAST_SCORE
+    language: language stated in the file, or ""
     """
 
     id: str
@@ -84,9 +85,9 @@ class Message(NamedTuple):
 
 
 def read_message(raw: Mapping[str, Any], author_key: bytes, *, unescape: bool = False) -> Message:
-    """Return the message in a row. If the message was deleted, its text is "".
+    """Parse a row that contains a message. If the message was deleted, its text is "".
 
-    raw: the row, as a mapping from the names in MESSAGE to values
+    raw: values of the row by column; the columns are those in MESSAGE
     author_key: the installation's key for hashing authors
     unescape: whether to decode HTML entities such as &amp; in the text
 
@@ -108,11 +109,11 @@ def read_message(raw: Mapping[str, Any], author_key: bytes, *, unescape: bool = 
 
 
 def read_turns(raw: Mapping[str, Any], *, unescape: bool = False) -> Iterator[Message]:
-    """Yield the messages in a row that contains a thread. Each message answers the previous one.
+    """Parse a row that contains a thread, and yield its messages. Each message replies to the previous one.
 
-    A message's id consists of the thread and the number of the turn, starting with 1.
+    A message's id consists of the thread's id and the number of the turn, starting from 1.
 
-    raw: the row, as a mapping from the names in TURNS to values
+    raw: values of the row by column; the columns are those in TURNS
     unescape: whether to decode HTML entities such as &amp; in the texts
 
     Raise RecordError if the row does not contain a list of turns.
@@ -136,14 +137,14 @@ def turn_id(thread: str, number: int) -> str:
 
 
 def message_id(value: object, what: str = "id") -> str:
-    """Return a message's id without the prefix t1_, because Reddit adds this prefix only in some places."""
+    """Return a message's id without the prefix t1_, which Reddit adds only in some places."""
     return read_id(value, what).removeprefix("t1_")
 
 
 def _parent(value: object) -> str:
     """Return the parent's id, or "" for the first message of a thread.
 
-    On Reddit, the first message of a thread answers a post, whose id starts with t3_.
+    On Reddit, the first message of a thread replies to a post, whose id starts with t3_.
     """
     if is_missing(value):
         return ""
@@ -152,7 +153,7 @@ def _parent(value: object) -> str:
 
 
 def _text(value: object, *, unescape: bool) -> str:
-    """Return the text, or "" if it is missing because the message was deleted."""
+    """Return the text, or "" if it is missing."""
     text = "" if value is None else read_string("text", value)
     return checked("text", html.unescape(text)) if unescape and "&" in text else text
 
@@ -180,7 +181,7 @@ def _deleted(value: object) -> bool:
 
 
 def is_within(dates: Dates, language: str, posted_at: datetime | None) -> bool:
-    """Return whether a reply is within the dates of its language. If there are such dates, a reply needs a date."""
+    """Return whether a reply is within the dates for its language. If there are any, a reply without a date is not."""
     start, end = (dates.get(bound, {}).get(language, dates.get(bound, {}).get("", "")) for bound in (FROM, UNTIL))
     day = f"{posted_at:%Y-%m-%d}" if posted_at else ""
     return start <= day and (not end or "" < day < end)
@@ -191,33 +192,30 @@ def is_notice(text: str) -> bool:
     return text.lstrip().lower().startswith(REMOVED) or is_removed(text)
 
 
-def joined(message: str, reply: str) -> str:
-    """Return the text from which a pair's language is detected. It is the message and the reply on one line.
+def pair_text(message: str, reply: str) -> str:
+    """Return the text for detecting a pair's language: the message and the reply on one line.
 
-    Addresses and mentions are kept, as in the article. If they were removed, one more of the 1,791 oasst1 pairs without
-    a deleted side would exceed the minimum certainty of 0.7. Its reply consists of two links. Of the 11,926 pairs in
-    the chatterbot corpus, no additional pair would exceed it.
+    Addresses and mentions are kept, as in the article. Without them, the minimum certainty of 0.7 would be exceeded by
+    one more of the 1,791 oasst1 pairs without a deleted side, whose reply consists of two links, and by no more of the
+    11,926 pairs in the chatterbot corpus.
     """
     return readable(f"{message} {reply}")
 
 
 def cell(text: str) -> str:
-    """Return a text as a cell of a published file.
+    """Return a text as a cell of a published file. Texts with the same cell are treated as equal.
 
-    White space is normalized, and byte order marks are removed because some readers drop them. Texts with the same cell
-    are treated as equal.
+    White space is normalized, and byte order marks are removed, because some readers drop them.
     """
     return " ".join(text.replace("\ufeff", " ").split())
 
 
-def compared(text: str) -> str:
-    """Return a text in a form that can be compared between files. It is the cell in NFC, because programs may decompose
-    accents.
-    """
+def comparison_key(text: str) -> str:
+    """Return a key for comparing texts between files: the cell in NFC, because some programs decompose accents."""
     return unicodedata.normalize("NFC", cell(text))
 
 
-def agrees(declared: str, detected: str) -> bool:
-    """Return whether a declared language matches the detected one. A language matches a coarser code that covers it."""
+def matches_language(declared: str, detected: str) -> bool:
+    """Return whether a declared language matches the detected one, which can be a coarser code that covers it."""
     code = code_of(declared) or declared
     return detected in (code, code.split("-")[0]) or code in finer(detected)

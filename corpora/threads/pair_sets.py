@@ -1,10 +1,10 @@
-"""The published set of a corpus of pairs, and the files of replies that systems suggest.
+"""Prepare the published set of a corpus of pairs, and read files of replies suggested by systems.
 
-A published set consists of the kept pairs with their splits, and the response set: the frequent replies of each
-language, with replies that are added or removed.
+A published set consists of the kept pairs with their splits, and the response set: the frequent replies in each
+language, plus listed additions and minus listed removals.
 
-Callers write the files. DuckDB runs the queries, so a corpus need not fit into memory. However, --apart thread keeps
-two numbers in memory for each message of a thread.
+Callers write the files. The queries run in an engine, so a corpus need not fit into memory. However, --apart thread
+keeps two numbers in memory for each message of a thread.
 """
 
 import hashlib
@@ -18,27 +18,27 @@ from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import pyarrow as pa
-import scipy  # scipy loads its module `sparse` when it is first used.
+import scipy  # loads scipy.sparse lazily
 
 from corpora.core import CorpusError
 from corpora.core.arrow import pq
 from corpora.core.languages import LANGUAGES, code_of, published_code
 from corpora.engines import Store, texts
-from corpora.storage.intake import faulty, text_lines
+from corpora.storage.intake import invalid_file, text_lines
 from corpora.storage.layout import Manifest, check_pairs, corpus_dir, digest_of
 from corpora.storage.schemas import LEFT_OUT_SCHEMA
-from corpora.threads.messages import cell, compared
-from corpora.threads.scorers import filtering
+from corpora.threads.messages import cell, comparison_key
+from corpora.threads.scorers import open_filter
 
 TRAIN, VALID, TEST = SPLITS = ("train", "valid", "test")
 SHARES = (80, 10, 10)
 SMALL = "small_language"
-# `said` is the digest of the message's cell, and `answer` is the cell of the reply.
+# `message_digest` is the digest of the message's cell, and `answer` is the reply's cell.
 _KEPT = pa.schema(
     [
         *(pa.field(name, pa.string()) for name in ("id", "language", "message", "reply", "thread", "message_id")),
         pa.field("certainty", pa.float64()),
-        pa.field("said", pa.string()),
+        pa.field("message_digest", pa.string()),
         pa.field("answer", pa.string()),
     ]
 )
@@ -48,10 +48,10 @@ _KEPT = pa.schema(
 class Plan:
     """The options of a published set.
 
-    shares: the relative sizes of train, valid and test (integers)
-    least_pairs: the minimum number of pairs in a language; languages with fewer pairs are left out
-    most_languages: the maximum number of languages, those with the most pairs; None for all
-    apart: what must not be divided between splits: pairs with equal messages, or whole threads
+    shares: relative sizes of train, valid and test (integers)
+    least_pairs: minimum number of pairs in a language; languages with fewer pairs are excluded
+    most_languages: maximum number of languages; those with the most pairs are included; None for all
+    apart: units that must not be divided between splits: all pairs with the same message, or whole threads
     """
 
     seed: str
@@ -63,16 +63,16 @@ class Plan:
 
 @contextmanager
 def pair_set(corpus_name: str, manifest: Manifest, plan: Plan, staged: Path) -> Iterator[Store]:
-    """Open a store on which the queries for a published set can be run.
+    """Open a store for the queries on a published set.
 
     The queries are pairs_in_order, split_counts, replies_counted, left_out_before and left_out_by_scores.
 
-    staged: the path of a temporary file, which is created
+    staged: path of a temporary file to create
 
-    Raise CorpusError if no pairs remain, or if whole threads must be kept together but a message is in no thread.
+    Raise CorpusError if no pairs remain, or if threads must not be divided but a message has no thread.
     """
     threads = check_pairs(corpus_name, manifest)
-    with filtering(corpus_name, manifest) as store:
+    with open_filter(corpus_name, manifest) as store:
         _stage(store, staged)
         store.view("kept", [staged], _KEPT)
         counts = sorted(store.fetch("kept_by_language"), key=lambda row: (-row["pairs"], row["language"]))
@@ -93,7 +93,7 @@ def pair_set(corpus_name: str, manifest: Manifest, plan: Plan, staged: Path) -> 
 def draw_splits(store: Store, corpus_name: str, plan: Plan) -> None:
     """Define the view `placed`, which adds a split to each pair in `exported`.
 
-    Raise CorpusError if whole threads must be kept together but a message is in no thread.
+    Raise CorpusError if threads must not be divided but a message has no thread.
     """
     _, valid, test = plan.shares
     design = {"seed": plan.seed, "valid": valid, "test": test, "whole": sum(plan.shares)}
@@ -106,12 +106,12 @@ def draw_splits(store: Store, corpus_name: str, plan: Plan) -> None:
 
 
 def _stage(store: Store, staged: Path) -> None:
-    """Write the kept pairs to a file, with the digests and cells by which they are compared."""
+    """Write the kept pairs to a file, with the digests and cells used for comparisons."""
     with pq.ParquetWriter(staged, _KEPT) as writer:
         for batch in store.query("pairs_kept"):
             rows: list[dict[str, Any]] = batch.to_pylist()
             for row in rows:
-                row["said"] = digest_of_message(row["message"])
+                row["message_digest"] = digest_of_message(row["message"])
                 row["answer"] = cell(row["reply"])
             writer.write_batch(pa.RecordBatch.from_pylist(rows, schema=_KEPT))
 
@@ -122,15 +122,15 @@ def digest_of_message(message: str) -> str:
 
 
 def _components(store: Store, corpus_name: str) -> pa.Table:
-    """Return a table that maps each message's digest (`said`) to the `part` that must not be divided.
+    """Return a table with each message's digest (`message_digest`) and the `part` that must not be divided.
 
-    Two threads are connected if they contain equal messages. A part consists of all threads that are connected,
-    directly or through other threads. A part is named after its smallest digest.
+    Two threads are connected if they share a message. A part consists of all threads that are connected, directly or
+    through other threads. It is named after its smallest digest.
 
-    Raise CorpusError if a message is in no thread.
+    Raise CorpusError if a message has no thread.
     """
     edges = store.query("messages_and_threads").read_all()
-    messages, thread = (edges.column(name).combine_chunks().dictionary_encode() for name in ("said", "thread"))
+    messages, thread = (edges.column(name).combine_chunks().dictionary_encode() for name in edges.column_names)
     if "" in thread.dictionary.to_pylist():
         raise CorpusError(
             f"Some messages in corpus {corpus_name} have no thread, so --apart thread is not possible. Import the "
@@ -142,19 +142,20 @@ def _components(store: Store, corpus_name: str) -> pa.Table:
     _, labels = scipy.sparse.csgraph.connected_components(graph, directed=False)
     # The digests are sorted, so the first digest of each component is its smallest.
     _, first_indexes, inverse = np.unique(labels[:size], return_index=True, return_inverse=True)
-    return pa.table({"said": messages.dictionary, "part": messages.dictionary.take(pa.array(first_indexes[inverse]))})
+    parts = messages.dictionary.take(pa.array(first_indexes[inverse]))
+    return pa.table({"message_digest": messages.dictionary, "part": parts})
 
 
-# --- The response set
+# --- The response set.
 
 
 @dataclass(frozen=True)
 class ListedReplies:
     """A file of replies to add to the response set, or to remove from it.
 
-    notes: mapping from (language, reply) to the reason for removing the reply, or to the origin of an added reply; the
-        language is empty if the reply is removed in all languages.
-    lines: mapping from the same keys to the line number in the file.
+    notes: reason for removing a reply, or origin of an added reply, by (language, reply); the language is empty if the
+        reply is removed in all languages
+    lines: line numbers in the file, by the same keys
     """
 
     file: str = ""
@@ -166,7 +167,7 @@ class ListedReplies:
         return next((key for key in ((language, reply), ("", reply)) if key in self.notes), None)
 
     def without(self, keys: Collection[tuple[str, str]]) -> list[dict[str, Any]]:
-        """Return the lines whose keys are not among these, in the order of the file."""
+        """Return the lines with other keys than these, in the order of the file."""
         return [{"line": line, "reply": key[1]} for key, line in self.lines.items() if key not in keys]
 
 
@@ -174,12 +175,12 @@ class ListedReplies:
 class Responses:
     """Options for the response set.
 
-    least: minimum number of pairs that a reply must be in.
-    most: maximum number of replies per language; the most frequent replies are chosen, and added replies come last.
-    of: split whose pairs are counted, or "all".
-    struck, added: replies to remove, and replies to add.
-    judged: mapping from each reply that a scorer rejects to the reason.
-    random: number of random replies per language, among which systems rank the reference.
+    least: minimum number of pairs with a reply
+    most: maximum number of replies per language; the most frequent replies are chosen, and added replies come last
+    of: split whose pairs are counted, or "all"
+    struck, added: replies to remove, and replies to add
+    judged: reasons for replies that are rejected by a scorer
+    random: number of random replies per language, which systems rank together with the reference
     """
 
     least: int = 20
@@ -195,10 +196,10 @@ class Responses:
 class ResponseSet:
     """A response set.
 
-    replies: mapping from language to reply to the number of its pairs, most frequent first.
-    removed: removed replies (language, reply, pairs, reason).
-    added: added replies (language, reply, origin).
-    unseen: lines of the listed replies that changed nothing.
+    replies: number of pairs by language and reply, most frequent first
+    removed: removed replies (language, reply, pairs, reason)
+    added: added replies (language, reply, origin)
+    unseen: lines of the files of listed replies that had no effect
     """
 
     replies: dict[str, dict[str, int]] = field(default_factory=dict)
@@ -208,26 +209,26 @@ class ResponseSet:
 
 
 def response_set(store: Store, options: Responses, sizes: Mapping[str, int]) -> ResponseSet:
-    """Return the response set of the pairs in a store (see `pair_set`).
+    """Build the response set for the pairs in a store (see `pair_set`).
 
-    sizes: number of counted pairs by language; replies in other languages are not added.
+    sizes: number of counted pairs by language; replies in other languages are not added
     """
-    made, used = ResponseSet(), set[tuple[str, str]]()
+    result, used = ResponseSet(), set[tuple[str, str]]()
     for row in chain(_counted(store, options), _added(options.added, sizes)):
         language, reply = row["language"], row["reply"]
-        if reply in made.replies.get(language, ()):
+        if reply in result.replies.get(language, ()):
             continue
         if key := options.struck.key_of(language, reply):
-            made.removed.append(row | {"reason": options.struck.notes[key]})
+            result.removed.append(row | {"reason": options.struck.notes[key]})
             used.add(key)
         elif reason := options.judged.get(reply):
-            made.removed.append(row | {"reason": reason})
-        elif len(listed := made.replies.setdefault(language, {})) < options.most:
+            result.removed.append(row | {"reason": reason})
+        elif len(listed := result.replies.setdefault(language, {})) < options.most:
             listed[reply] = row["pairs"]
-            made.added += [row] * ("origin" in row)
-    entered = {(row["language"], row["reply"]) for row in made.added}
-    made.unseen = {"struck": options.struck.without(used), "added": options.added.without(entered)}
-    return made
+            result.added += [row] * ("origin" in row)
+    entered = {(row["language"], row["reply"]) for row in result.added}
+    result.unseen = {"struck": options.struck.without(used), "added": options.added.without(entered)}
+    return result
 
 
 def _counted(store: Store, options: Responses) -> Iterator[dict[str, Any]]:
@@ -242,18 +243,18 @@ def _added(added: ListedReplies, sizes: Mapping[str, int]) -> Iterator[dict[str,
 
 
 def added_facts(added: ListedReplies, rows: Collection[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return the manifest's entry for added replies: their file, and their number by origin."""
+    """Return the manifest's entry for added replies: their number, their file, and their number by origin."""
     origins = Counter(row["origin"] for row in rows)
     return {"replies": len(rows), "file": added.file, "sha256": added.sha256, "origins": dict(sorted(origins.items()))}
 
 
 def read_replies(path: Path, *, note: str, in_all_languages: bool) -> ListedReplies:
-    """Read lines `language<TAB>reply<TAB>note`.
+    """Read a file of lines `language<TAB>reply<TAB>note`.
 
-    note: what the note is, for messages.
-    in_all_languages: whether a line may lack the language.
+    note: what the note is, for error messages
+    in_all_languages: whether the language may be omitted
 
-    Raise CorpusError if the file cannot be read, if a line has another form, or if the file names no reply.
+    Raise CorpusError if the file cannot be read, contains an invalid line, or lists no replies.
     """
     form = f"Write the language, the reply and {note}, separated by tabs."
     notes, lines = dict[tuple[str, str], str](), dict[tuple[str, str], int]()
@@ -263,11 +264,11 @@ def read_replies(path: Path, *, note: str, in_all_languages: bool) -> ListedRepl
         cells = [cell(text) for text in line.split("\t")]
         language = code_of(cells[0]) if len(cells) == 3 else ""
         if len(cells) not in ((2, 3) if in_all_languages else (3,)) or not all(cells[-2:]):
-            raise faulty(path, "tsv", number, form)
+            raise invalid_file(path, "tsv", number, form)
         if len(cells) == 2 and cells[0] in LANGUAGES.data:
-            raise faulty(path, "tsv", number, f"{cells[0]} is a language code, so a cell seems to be missing.")
+            raise invalid_file(path, "tsv", number, f"{cells[0]} is a language code, so a cell seems to be missing.")
         if len(cells) == 3 and not language:
-            raise faulty(path, "tsv", number, f"{cells[0][:40]!r} is not a language code such as en.")
+            raise invalid_file(path, "tsv", number, f"{cells[0][:40]!r} is not a language code such as en.")
         notes.setdefault((language, cells[-2]), cells[-1])
         lines.setdefault((language, cells[-2]), number)
     if not notes:
@@ -275,7 +276,7 @@ def read_replies(path: Path, *, note: str, in_all_languages: bool) -> ListedRepl
     return ListedReplies(path.name, digest_of(path), notes, lines)
 
 
-# --- Files with the replies that a system suggests, in the format of MRS.
+# --- Files of replies suggested by a system, in the format of MRS.
 #
 # Each line is an example with cells separated by tabs: the message, the reference reply, and up to three suggested
 # replies, best first. There is no header and no quoting, and the encoding is UTF-8. A system's output is a file, or a
@@ -284,8 +285,8 @@ def read_replies(path: Path, *, note: str, in_all_languages: bool) -> ListedRepl
 
 MOST = 3  # maximum number of suggested replies per message
 OF_LANGUAGE = "_model_responses.txt"
-# The language, or "" if the file's name does not state it; the message; and the reference, or None if there is none.
-# Both texts are in the form in which they are compared.
+# The language, or "" if it is not in the file's name; the message; and the reference, or None if there is none. Both
+# texts are comparison keys.
 Key = tuple[str, str, str | None]
 
 
@@ -297,14 +298,14 @@ class Example(NamedTuple):
 
 
 @dataclass
-class Suggested:
-    """The replies that a system suggests.
+class SuggestedReplies:
+    """The replies suggested by a system.
 
-    files: a mapping from file name to SHA-256
-    replies: a mapping from each message, with its reference if there is one, to the suggested replies
-    counts: counts for the report: `repeated` is the number of lines whose replies differ from those of an earlier line,
-        which is kept; `none` is the number of lines without replies; and `fewer` is the number of lines with fewer
-        replies than MOST
+    files: SHA-256 by file name
+    replies: suggested replies for each message, with its reference if there is one
+    counts: counts for the report: `repeated` is the number of lines that contradict an earlier line with the same
+        message, which is used; `none` is the number of lines without replies; and `fewer` is the number of lines with
+        fewer replies than MOST
     """
 
     files: dict[str, str] = field(default_factory=dict)
@@ -312,19 +313,19 @@ class Suggested:
     counts: Counter[str] = field(default_factory=Counter)
 
     def key_of(self, language: str, message: str, reference: str) -> Key | None:
-        """Return the most specific key in `replies` that matches a record's texts, or None if no key matches."""
-        message, reference = compared(message), compared(reference)
+        """Return the most specific key in `replies` that matches a record, or None if no key matches."""
+        message, reference = comparison_key(message), comparison_key(reference)
         codes = dict.fromkeys((language, published_code(language, [language]), ""))
         candidates = ((code, message, answer) for answer in (reference, None) for code in codes)
         return next((key for key in candidates if key in self.replies), None)
 
 
-def read_suggested(path: Path) -> Suggested:
-    """Read a file, or a folder that contains a file for each language.
+def read_suggested(path: Path) -> SuggestedReplies:
+    """Read a file of suggested replies, or a folder that contains a file for each language.
 
-    Raise CorpusError if a file does not have the format of MRS.
+    Raise CorpusError if a file is not in the format of MRS.
     """
-    suggested = Suggested()
+    suggested = SuggestedReplies()
     for file in _files(path):
         language = _language(file)
         suggested.files[file.name] = digest_of(file)
@@ -333,7 +334,7 @@ def read_suggested(path: Path) -> Suggested:
             if not replies:
                 suggested.counts["none"] += 1
                 continue
-            key = (language, compared(example.message), compared(example.reference) or None)
+            key = (language, comparison_key(example.message), comparison_key(example.reference) or None)
             if key in suggested.replies:
                 suggested.counts["repeated"] += suggested.replies[key] != replies
                 continue
@@ -343,7 +344,7 @@ def read_suggested(path: Path) -> Suggested:
 
 
 def examples(path: Path) -> Iterator[Example]:
-    """Yield the example on each line of a file that is not empty. The file may be compressed.
+    """Yield the example on each non-empty line of a file, which can be compressed.
 
     Raise CorpusError if a line has fewer than two or more than five cells, or is not UTF-8.
     """
@@ -354,7 +355,7 @@ def examples(path: Path) -> Iterator[Example]:
                 "The line must contain a message, the reference reply and up to "
                 f"{MOST} suggested replies, separated by tabs."
             )
-            raise faulty(path, "tsv", number, reason)
+            raise invalid_file(path, "tsv", number, reason)
         yield Example(number, cells[0], cells[1], tuple(cells[2:]))
 
 
@@ -370,6 +371,6 @@ def _files(path: Path) -> list[Path]:
 
 
 def _language(file: Path) -> str:
-    """Return the language that a file's name states, or "" if it states none."""
+    """Return the language in a file's name, or "" if there is none."""
     code = file.name.removesuffix(OF_LANGUAGE)
     return code if code != file.name and code in LANGUAGES else ""

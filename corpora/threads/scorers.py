@@ -1,13 +1,11 @@
-"""Filters on a corpus of pairs.
+"""Filter a corpus of pairs by imported scores from external systems, such as toxicity detectors.
 
-A filter uses imported scores that external systems, such as toxicity detectors, have computed.
+A scorer's scores are from 0 to 1, and are imported with a threshold. A pair's score is the higher score of its message
+and reply. A pair is dropped if the score from at least one scorer exceeds that scorer's threshold. A missing score
+never drops a pair, and is not treated as 0. The corpus itself is not changed. Draws use the view `filtered` to select
+kept and dropped pairs.
 
-The scores of a scorer are from 0 to 1, and are imported with a threshold. A pair's score is the higher score of its
-message and reply. A pair is dropped if at least one scorer's score exceeds that scorer's threshold. A missing score
-never drops a pair, and it is not treated as 0. The corpus itself is not changed. Draws use the view `filtered` to
-select kept and dropped pairs.
-
-Scores can also belong to texts of replies. They only keep replies out of the response set.
+Scores can also belong to texts of replies. These only exclude replies from the response set.
 """
 
 import hashlib
@@ -37,20 +35,19 @@ from corpora.threads.messages import cell, message_id
 def filter_digest(manifest: Manifest) -> str:
     """Return a SHA-256 that identifies the filter.
 
-    It is computed from the names of the scorers, their thresholds and the digests of their scores. If two draws have
-    different filter digests, their sets of kept and dropped pairs may differ.
+    It is computed from the scorers' names, their thresholds and the digests of their scores. Pairs that are kept in one
+    draw may be dropped in another if the draws' filter digests differ.
     """
     lines = sorted(f"{scores.name}\t{scores.threshold!r}\t{scores.sha256}\n" for scores in manifest.pair_scores)
     return hashlib.sha256("".join(lines).encode()).hexdigest()
 
 
 @contextmanager
-def filtering(corpus_name: str, manifest: Manifest | None = None) -> Iterator[Store]:
-    """Open a store over a corpus of pairs with the views `scores` (SCORES_SCHEMA) and `filtered`.
+def open_filter(corpus_name: str, manifest: Manifest | None = None) -> Iterator[Store]:
+    """Open a store for a corpus of pairs with the views `scores` (SCORES_SCHEMA) and `filtered`.
 
     The view `filtered` has a row for each pair, with the columns id, language, dropped and lacking. `dropped` is the
-    number of scorers that drop the pair, which is 0 if it is kept. `lacking` is the number of scorers with a missing
-    score.
+    number of scorers that drop the pair, and 0 if it is kept. `lacking` is the number of scorers with a missing score.
 
     Raise CorpusError if the corpus does not contain pairs.
     """
@@ -64,14 +61,14 @@ def filtering(corpus_name: str, manifest: Manifest | None = None) -> Iterator[St
 
 
 def filter_counts(corpus_name: str, manifest: Manifest | None = None) -> dict[str, int]:
-    """Return the number of pairs, the number of dropped pairs, and the number of pairs with a missing score."""
-    with filtering(corpus_name, manifest) as store:
+    """Return the numbers of pairs, of dropped pairs, and of pairs with a missing score."""
+    with open_filter(corpus_name, manifest) as store:
         [counts] = store.fetch("filter_counts")
     return counts
 
 
 def rejected_replies(corpus_name: str, manifest: Manifest) -> dict[str, str]:
-    """Return the replies that scorers keep out of the response set, as a mapping from text to the reason."""
+    """Return the replies that scorers exclude from the response set, with the reasons."""
     reasons: dict[str, str] = {}
     for scores in manifest.scores:
         if scores.of == RESPONSE:
@@ -95,14 +92,14 @@ _STAGED = pa.schema(
 class Imported:
     """The result of an import.
 
-    pairs: the number of pairs in the corpus
-    empty: the number of rows without a score
-    outside: the number of ids in the file that are not in the corpus
+    pairs: number of pairs in the corpus
+    empty: number of rows without a score
+    outside: number of ids in the file that are not in the corpus
     first_outside: the first of these ids
-    dropped: the number of pairs that the scorers drop in total
-    draws: the number of earlier draws that used the filter
-    replaced: the entry that the new scores replaced, or None
-    already: whether the same scores had been imported before
+    dropped: total number of pairs dropped by all scorers
+    draws: number of earlier draws that used the filter
+    replaced: entry that was replaced by the new scores, or None
+    already: whether the same scores were already imported
     """
 
     scores: layout.Scores
@@ -127,27 +124,27 @@ def import_scores(
     format: str | None = None,
     progress: Progress = lambda count: None,
 ) -> Imported:
-    """Import a scorer's scores for the pairs of a corpus. Importing the same file again changes nothing.
+    """Import a scorer's scores for the pairs of a corpus. Importing the same file again has no effect.
 
     If the scorer already has scores and the corpus has no draws, new scores or a new threshold replace the old ones.
 
     threshold: pairs with a higher score are dropped
     of: whether the ids belong to messages or to pairs, or are texts of replies; a pair has the id of its reply
-    columns: a mapping from our field names to the file's column names
-    progress: a function that is called with the number of bytes read
+    columns: column names of the file, by our field names
+    progress: called with the number of bytes read
 
     Raise CorpusError and import nothing if the file has a fault, or if the scorer's old scores must not be replaced.
     """
     check_file(path, format)
     layout.check_spelling("scorer", "name", name)
-    check = partial(_checked, corpus_name)
-    with intake.taking(corpus_name, f"nothing was imported from {path}", check) as (directory, manifest):
+    check = partial(_check_pairs, corpus_name)
+    with intake.begin_import(corpus_name, f"nothing was imported from {path}", check) as (directory, manifest):
         previous = next((entry for entry in manifest.scores if entry.name == name), None)
         staged = directory / "staging" / "scores.parquet"
         empty = _stage(staged, path, columns or {}, format or format_of(path) or "", of, progress)
         file = intake.new_file(directory / "scores", manifest.scores)
         scores = layout.Scores(name, of, threshold, file.name, 0, 0, 0, "", path.name)
-        scores, outside, first = _written(corpus_name, manifest, staged, file, path, scores)
+        scores, outside, first = _write_scores(corpus_name, manifest, staged, file, path, scores)
         if already := previous is not None and (previous.threshold, previous.sha256) == (threshold, scores.sha256):
             scores = previous
         else:
@@ -161,7 +158,7 @@ def import_scores(
 
 
 def _check_unused(corpus_name: str, scores: layout.Scores | None) -> None:
-    """Raise CorpusError if a draw has used these scores, so that others must not replace them."""
+    """Raise CorpusError if these scores must not be replaced, because draws from the corpus used them."""
     if scores and scores.of != RESPONSE and (draws := Draw.objects.filter(corpus__name=corpus_name).count()):
         raise CorpusError(
             f"The scores of {scores.name} from {scores.source} (threshold {scores.threshold:g}) cannot be replaced, "
@@ -170,21 +167,21 @@ def _check_unused(corpus_name: str, scores: layout.Scores | None) -> None:
         )
 
 
-def _checked(corpus_name: str) -> Manifest:
+def _check_pairs(corpus_name: str) -> Manifest:
     manifest = layout.manifest_of(corpus_name)
     layout.check_pairs(corpus_name, manifest)
     return manifest
 
 
-def _written(
+def _write_scores(
     corpus_name: str, manifest: Manifest, staged: Path, file: Path, path: Path, scores: layout.Scores
 ) -> tuple[layout.Scores, int, list[str]]:
-    """Write the scores to a new file. Return their entry, the number of unknown ids, and the first unknown ids."""
+    """Write the scores to a new file. Return their entry, the number of unknown ids, and the first of these ids."""
     with open_store(corpus_name, manifest=manifest) as store:
         store.view("staged", [staged], _STAGED)
         intake.check_repeats(store, path)
         outside, first_outside, query = 0, list[str](), "scores_of_responses"
-        if scores.of != RESPONSE:  # A reply may be a translation, which is not in the corpus.
+        if scores.of != RESPONSE:  # replies can be translations that are not in the corpus
             store.define("sides", f"sides_of_{scores.of}s")
             (outside, first_outside), query = intake.first_ids(store, "scores_outside"), "scores_of_pairs"
         rows = store.size("staged") - outside
@@ -204,10 +201,10 @@ def _written(
 def _stage(staged: Path, path: Path, columns: dict[str, str], format: str, of: str, progress: Progress) -> int:
     """Write the scores to the staging file, and return the number of rows without a score."""
     file_columns = Columns({field: columns.get(field, field) for field in FIELDS}, FIELDS, bare=True)
-    rows = intake.judged(read_rows(path, format, file_columns, MAX_LINE, progress), partial(_read, of))
+    rows = intake.validate_rows(read_rows(path, format, file_columns, MAX_LINE, progress), partial(_read, of))
     empty = 0
     with intake.Stage(staged, _STAGED) as stage:
-        for line, (key, score) in intake.all_sound(path, format, rows):
+        for line, (key, score) in intake.require_valid(path, format, rows):
             if score is None:
                 empty += 1
             else:
@@ -216,7 +213,7 @@ def _stage(staged: Path, path: Path, columns: dict[str, str], format: str, of: s
 
 
 def _read(of: str, raw: Mapping[str, Any]) -> tuple[str, float | None]:
-    """Return the id and the score in a row. The score is None if it is empty.
+    """Return a row's id and score. The score is None if the cell is empty.
 
     Raise RecordError if the score is not a number from 0 to 1.
     """

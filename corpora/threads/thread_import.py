@@ -1,8 +1,8 @@
-"""Import of threads as a corpus of pairs. A pair is a message and a reply, with the language that is detected for both.
+"""Import threads as a corpus of pairs. A pair is a message and a reply, with the language detected for both together.
 
-The rules for pairs are in corpora/threads/messages.py. All files of a corpus must be imported in one call, because a
-reply and its message may be in different files. A corpus is created completely or not at all, and its content does not
-depend on the time or on random numbers.
+The rules for pairs are in corpora/threads/messages.py. All files of a corpus must be imported in a single call, because
+a reply and its message may be in different files. A corpus is created completely or not at all, and its content is
+deterministic.
 """
 
 from collections import Counter
@@ -27,21 +27,21 @@ from corpora.sources.compression import check_file
 from corpora.sources.readers import Columns, read_rows
 from corpora.sources.text import Fault
 from corpora.storage import layout
-from corpora.storage.intake import PartWriter, RejectLog, Stage, accepted, judged, taking
+from corpora.storage.intake import PartWriter, RejectLog, Stage, begin_import, log_faulty, validate_rows
 from corpora.storage.layout import Manifest
 from corpora.storage.record_import import Terms, open_corpus
 from corpora.storage.schemas import LEFT_OUT_SCHEMA, MESSAGES_SCHEMA, schema_of
 from corpora.threads import messages
 
-# The number of messages and the length of a thread are not limited, because DuckDB uses the disk if a join exceeds its
-# memory limit, and no step follows a thread message by message.
+# The number of messages and the length of threads are not limited. DuckDB spills to disk if a join exceeds its memory
+# limit, and no step walks through a thread message by message.
 
 
 def stage(staged: Path, logs: list[RejectLog], terms: Terms) -> None:
     """Write the messages in the files to the staging file, and log the invalid rows of each file."""
     with Stage(staged, MESSAGES_SCHEMA) as stage:
         for number, log in enumerate(logs):
-            for line, messages_read in accepted(_read(log.path, log.format, terms), log, terms.max_rejects):
+            for line, messages_read in log_faulty(_read(log.path, log.format, terms), log, terms.max_rejects):
                 for turn, message in enumerate(messages_read, start=1):
                     position = {"file": number, "line": line, "turn": turn, "empty": is_empty(message.text)}
                     row = position | message._asdict()
@@ -49,34 +49,34 @@ def stage(staged: Path, logs: list[RejectLog], terms: Terms) -> None:
 
 
 def _read(path: Path, format: str, terms: Terms) -> Iterator[tuple[int, list[messages.Message] | Fault]]:
-    """Yield the messages in each row. A row contains either one message or a list of turns."""
+    """Yield the messages in each row. A row contains either a single message or a list of turns."""
     turns = _has_turns(path, format, terms)
     fields, needed = (messages.TURNS, messages.TURNS_NEED) if turns else (messages.MESSAGE, messages.MESSAGE_NEEDS)
     file_columns = Columns({field: terms.columns.get(field, field) for field in fields}, needed)
     key = settings.AUTHOR_KEY.encode()
     rows = read_rows(path, format, file_columns, terms.max_line, terms.progress)
     if turns:
-        return judged(rows, lambda raw: list(messages.read_turns(raw, unescape=terms.unescape)))
-    return judged(rows, lambda raw: [messages.read_message(raw, key, unescape=terms.unescape)])
+        return validate_rows(rows, lambda raw: list(messages.read_turns(raw, unescape=terms.unescape)))
+    return validate_rows(rows, lambda raw: [messages.read_message(raw, key, unescape=terms.unescape)])
 
 
 def _has_turns(path: Path, format: str, terms: Terms) -> bool:
-    """Return whether the rows of a file contain lists of turns, judging by the first row that can be read."""
+    """Return whether the rows of a file contain lists of turns, judging by the first readable row."""
     file_columns = Columns({"turns": terms.columns.get("turns", "turns")}, ())
     rows = read_rows(path, format, file_columns, terms.max_line)
     return next((row.get("turns") is not None for _, row in rows if not isinstance(row, Fault)), False)
 
 
-def join(store: Store, staged: Path) -> None:
-    """Define `repeated`, `messages`, `links` and `circles`, which the queries messages_*.sql use."""
+def join_messages(store: Store, staged: Path) -> None:
+    """Define the views and tables for the queries messages_*.sql: `repeated`, `messages`, `links` and `cycles`."""
     store.view("staged_messages", [staged], MESSAGES_SCHEMA)
     store.keep("repeated", "messages_repeated")
     store.define("messages", "messages")
-    find_circles(store)
+    find_cycles(store)
 
 
-def find_circles(store: Store) -> None:
-    """Create the table `circles` of the messages whose replies form a cycle.
+def find_cycles(store: Store) -> None:
+    """Create the table `cycles` of the messages whose replies form a cycle.
 
     Each round doubles the length of every link and removes the links that run past the start of a thread. A thread of
     100,000 messages therefore takes 17 rounds. If a round removes no link, all remaining links lead into cycles. Once
@@ -87,7 +87,7 @@ def find_circles(store: Store) -> None:
     while (links := store.size("links")) and not (links == previous and distance >= links):
         store.replace("links", "messages_followed")
         distance, previous = 2 * distance, links
-    store.keep("circles", "messages_in_circles")
+    store.keep("cycles", "messages_in_cycles")
 
 
 _STAGING = "staging/messages.parquet"
@@ -98,8 +98,8 @@ _SCHEMA = schema_of(messages.FIELDS)
 class Outcome:
     """The result of an import.
 
-    rejects: for each file with rejected rows, the file that lists them
-    already: whether the corpus had been created from the same files before
+    rejects: logs of the files with rejected rows
+    already: whether the corpus was already created from the same files
     """
 
     manifest: Manifest
@@ -111,10 +111,10 @@ class Outcome:
 class Disagreement:
     """A comparison of a declared language with the detected languages.
 
-    language: the language that the files declare
-    pairs: the number of pairs with this declared language
-    agreed: the number of these pairs whose detected language matches it
-    most: the most frequent detected language that does not match it, and the number of pairs with that language
+    language: language declared in the files
+    pairs: number of pairs with this declared language
+    agreed: number of these pairs whose detected language matches it
+    most: most frequent detected language that does not match it, and its number of pairs
     """
 
     language: str
@@ -126,17 +126,18 @@ class Disagreement:
 def import_threads(
     name: str, paths: list[Path], terms: Terms, least_certainty: float, dates: messages.Dates
 ) -> Outcome:
-    """Create a corpus from the pairs in files. If it was created from the same files before, change nothing.
+    """Create a corpus from the pairs in files. Running it again with the same files has no effect.
 
-    terms: `columns` maps our field names for a message, or for a list of turns; `fields` must be FIELDS
+    terms: options of the import; `columns` has the column names for messages or lists of turns, and `fields` must be
+        messages.FIELDS
     least_certainty: a pair is kept only if the detector's score for its language is higher than this
-    dates: a pair is kept only if its reply is within the dates of its language
+    dates: a pair is kept only if its reply is within the dates for its language
 
     Raise CorpusError and change nothing if the corpus cannot be created, or if it was created from different files.
     """
     for path in paths:
         check_file(path, terms.format)
-    with taking(name, "no pairs were imported", partial(open_corpus, name, terms)) as (directory, manifest):
+    with begin_import(name, "no pairs were imported", partial(open_corpus, name, terms)) as (directory, manifest):
         file_digests = [(layout.digest_of(path), terms.format_of(path)) for path in paths]
         if already := bool(manifest.parts or manifest.threads):
             _check_same(name, manifest, file_digests, terms, least_certainty, dates)
@@ -147,7 +148,7 @@ def import_threads(
                     f"{repeats[0]} occurs twice, or another file has the same content. Specify each file once."
                 )
             digests = {path: digest for path, (digest, _) in zip(paths, file_digests, strict=True)}
-            manifest = _make(
+            manifest = _create_corpus(
                 name,
                 directory,
                 manifest,
@@ -156,16 +157,16 @@ def import_threads(
                 _Pairs(directory, least_certainty, dates, unescaped=terms.unescape),
             )
             if not manifest.parts:
-                raise CorpusError(_nothing(manifest, paths))
+                raise CorpusError(_no_pairs_message(manifest, paths))
             layout.write_manifest(name, manifest)
-    # If an earlier call was interrupted, it may have created the files but not the row in the database.
+    # An interrupted earlier call may have created the files but not the row in the database.
     Corpus.objects.get_or_create(name=name)
     lists = ((directory / "rejects" / layout.reject_name(n), entry) for n, entry in enumerate(manifest.sources, 1))
     return Outcome(manifest, [path for path, entry in lists if entry.rejects], already)
 
 
 def thread_facts(name: str, manifest: Manifest) -> dict[str, Any]:
-    """Return the manifest's entry for threads as JSON values."""
+    """Return facts about the threads for publication, as JSON values."""
     threads = asdict(layout.check_pairs(name, manifest))
     entry = {
         name: threads[name] for name in ("messages", "replies", "left_out", "least_certainty", "dates", "detector")
@@ -176,7 +177,7 @@ def thread_facts(name: str, manifest: Manifest) -> dict[str, Any]:
 def disagreements(threads: layout.Threads) -> list[Disagreement]:
     """Return a comparison for each declared language, sorted by descending number of pairs.
 
-    Declared languages are converted to our codes. If a declared language cannot be converted, it is kept as written.
+    Declared languages are converted to our codes where possible.
     """
     counts: dict[str, Counter[str]] = {}
     for declared, language, number in threads.declared:
@@ -184,7 +185,9 @@ def disagreements(threads: layout.Threads) -> list[Disagreement]:
             counts.setdefault(code_of(declared) or declared, Counter())[language] += number
     result = []
     for declared, languages in counts.items():
-        differing = Counter({code: pairs for code, pairs in languages.items() if not messages.agrees(declared, code)})
+        differing = Counter(
+            {code: pairs for code, pairs in languages.items() if not messages.matches_language(declared, code)}
+        )
         most_frequent = max(differing.items(), key=lambda item: (item[1], item[0]), default=("", 0))
         result.append(Disagreement(declared, languages.total(), languages.total() - differing.total(), most_frequent))
     return sorted(result, key=lambda item: (-item.pairs, item.language))
@@ -198,10 +201,7 @@ def _check_same(
     least_certainty: float,
     dates: messages.Dates,
 ) -> None:
-    """Check that the corpus was created from these files with these options.
-
-    Raise CorpusError if it was not.
-    """
+    """Raise CorpusError unless the corpus was created from these files with these options."""
     sources = [(entry.sha256, entry.format) for entry in manifest.sources]
     if (
         manifest.threads is None
@@ -228,8 +228,8 @@ def _check_same(
         )
 
 
-def _nothing(manifest: Manifest, paths: list[Path]) -> str:
-    """Return the error message for files from which no pair was kept."""
+def _no_pairs_message(manifest: Manifest, paths: list[Path]) -> str:
+    """Return the error message for files without a pair to keep."""
     threads = layout.check_pairs("", manifest)
     if not threads.messages:
         return f"{paths[0]} contains no messages."
@@ -243,13 +243,13 @@ def _nothing(manifest: Manifest, paths: list[Path]) -> str:
     return f"{replies} omitted ({why}). Nothing was imported."
 
 
-def _make(
+def _create_corpus(
     name: str, directory: Path, manifest: Manifest, digests: dict[Path, str], terms: Terms, pairs: "_Pairs"
 ) -> Manifest:
     """Write the corpus's parts and the replies that did not become pairs, and return the manifest.
 
-    digests: the digest of each file
-    pairs: the writer of the pairs
+    digests: digest of each file
+    pairs: writer for the pairs
     """
     staged = directory / _STAGING
     with ExitStack() as files:
@@ -260,7 +260,7 @@ def _make(
             logs.append(RejectLog(path, terms.format_of(path), listed, file=file))
         stage(staged, logs, terms)
         with open_store(name, manifest=manifest) as store:
-            join(store, staged)
+            join_messages(store, staged)
             duplicates = _log_repeats(store, logs)
             for log in logs:
                 log.check(terms.max_rejects)
@@ -279,9 +279,9 @@ def _make(
 
 
 def _log_repeats(store: Store, logs: list[RejectLog]) -> Counter[int]:
-    """Log the messages whose id was used before with different content.
+    """Reject messages that have the same id as an earlier message but different content.
 
-    Return the number of messages in each file that repeat an earlier message exactly.
+    Return the number of exact duplicates of earlier messages in each file.
     """
     duplicates = Counter[int]()
     for batch in store.query("messages_repeats"):
@@ -296,11 +296,11 @@ def _log_repeats(store: Store, logs: list[RejectLog]) -> Counter[int]:
 
 
 class _Pairs:
-    """A writer that writes the pairs to the corpus's parts, and all remaining replies to a separate file.
+    """Writes the pairs to the corpus's parts, and all other replies to a separate file.
 
-    accepted: the number of pairs by file
-    left_out: the number of replies that did not become pairs, by reason
-    declared: the number of pairs for each (declared language, detected language) tuple
+    accepted: number of pairs by file
+    left_out: number of replies that did not become pairs, by reason
+    declared: number of pairs by (declared language, detected language)
     """
 
     def __init__(self, directory: Path, least_certainty: float, dates: messages.Dates, *, unescaped: bool) -> None:
@@ -313,7 +313,7 @@ class _Pairs:
 
     def take(self, rows: list[dict[str, Any]]) -> None:
         candidates = [row for row in rows if not row["reason"]]
-        rankings = VOTERS["fasttext"].vote([messages.joined(row["message"], row["reply"]) for row in candidates], 1)
+        rankings = VOTERS["fasttext"].vote([messages.pair_text(row["message"], row["reply"]) for row in candidates], 1)
         for row, ranking in zip(candidates, rankings, strict=True):
             row["language"], row["certainty"] = ranking[0] if ranking else (None, None)
             if not ranking or row["certainty"] <= self.least_certainty:
@@ -341,7 +341,7 @@ class _Pairs:
     def threads(self, count: int) -> layout.Threads:
         """Return the manifest's entry for threads.
 
-        count: the number of messages
+        count: number of messages
         """
         return layout.Threads(
             messages=count,

@@ -1,4 +1,4 @@
-"""Queries on vocabularies and their concepts, such as labels, the hierarchy, related concepts, and search."""
+"""Query vocabularies and their concepts: labels, the hierarchy, and search."""
 
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -14,10 +14,10 @@ from corpora.models import Broader, Concept, Label, LabelWord, Related, Scheme, 
 from corpora.vocabulary.thesaurus import VocabularyError, label_in, words_of
 
 
-class Shown(NamedTuple):
-    """A label and its language, which is "" if the source does not state it.
+class DisplayLabel(NamedTuple):
+    """A label and its language tag, which is "" if the source does not state it.
 
-    A page marks the label's language if it differs from the requested language.
+    Pages show the tag if it differs from the requested language.
     """
 
     text: str
@@ -48,7 +48,7 @@ def vocabulary_rows() -> list[dict[str, Any]]:
 
 
 def vocabulary_named(name: str, version: int | None = None) -> Vocabulary:
-    """Return a version of a vocabulary. If no version is given, return the newest.
+    """Return a version of a vocabulary, by default the newest.
 
     Raise VocabularyError if there is no such vocabulary or version.
     """
@@ -63,38 +63,36 @@ def vocabulary_named(name: str, version: int | None = None) -> Vocabulary:
 
 @lru_cache(maxsize=64)
 def vocabulary_of(key: int) -> Vocabulary:
-    """Return the vocabulary version with the given primary key.
-
-    The result is cached, because versions are immutable and primary keys are not reused.
-    """
+    """Return the vocabulary version with this primary key. Cached, because versions are immutable."""
     return Vocabulary.objects.get(pk=key)
 
 
 @lru_cache(maxsize=8)
-def names_in(vocabulary: Vocabulary, language: str) -> Mapping[str, Shown]:
-    """Return a mapping from concept id to the label to display.
+def names_in(vocabulary: Vocabulary, language: str) -> Mapping[str, DisplayLabel]:
+    """Return the label to display for each concept, by concept id. Cached, because versions are immutable.
 
-    The label is the preferred label that `label_in` chooses for the language. If the concept has no preferred label, it
-    is one of the other labels, or the id if there are none. The result is cached, because versions are immutable.
+    It is the preferred label that `label_in` chooses for the language. For a concept without preferred labels, it is an
+    alternative label, or else the id.
     """
     rows = Label.objects.filter(concept__vocabulary=vocabulary).order_by("pk")
     labels_by_concept = _by_concept(rows.values_list("concept__key", "language", "text", "is_preferred"))
-    nameless = {key: Shown(key, "") for key in vocabulary.concepts.values_list("key", flat=True)}
+    nameless = {key: DisplayLabel(key, "") for key in vocabulary.concepts.values_list("key", flat=True)}
     return nameless | {
-        key: Shown(*label_in(labels[True] or labels[False], language)) for key, labels in labels_by_concept.items()
+        key: DisplayLabel(*label_in(labels[True] or labels[False], language))
+        for key, labels in labels_by_concept.items()
     }
 
 
 def languages_for(vocabulary: Vocabulary, languages: Iterable[str]) -> list[str]:
-    """Return the vocabulary's language tags whose labels should be compared with text in these languages.
+    """Return the language tags of the labels to compare with text in these languages.
 
-    They include the tags of English, and "" for labels without a tag. If the vocabulary has none of these tags, all its
-    tags are returned.
+    They include the tags for English, and "" for labels without a tag. If the vocabulary has none of these tags, all
+    its tags are returned.
     """
     return in_languages(vocabulary.languages, [*languages, "en", ""]) or vocabulary.languages
 
 
-# From whether labels are preferred to a mapping from language to text.
+# Texts by whether the label is preferred, and by language.
 _Labels = dict[bool, dict[str, str]]
 
 
@@ -106,17 +104,17 @@ def _by_concept(rows: Iterable[tuple[Any, str, str, bool]]) -> dict[Any, _Labels
 
 
 def label_of_scheme(scheme: Scheme, language: str) -> str:
-    """Return the label of a scheme in the language, or in the closest one that it has, or the scheme's id."""
+    """Return the scheme's label that `label_in` chooses for the language, or the scheme's id if it has no labels."""
     return label_in(scheme.labels, language)[0] or scheme.key
 
 
 class Tree(NamedTuple):
     """The hierarchy of a vocabulary version. All keys are concept ids.
 
-    above: a broader concept of each concept; if there are several, the one whose id is first in alphabetical order
-    narrower: the number of narrower concepts that are not deprecated
-    scheme: the scheme that is shown to distinguish the concept from others with the same name; a scheme in a domain is
-        preferred, because EuroVoc as a whole is also a scheme, which contains all its concepts
+    above: broader concept of each concept; if there are several, the one with the alphabetically first id
+    narrower: number of narrower concepts that are not deprecated
+    scheme: scheme displayed to distinguish concepts with the same name; a scheme in a domain is preferred, because
+        EuroVoc as a whole is also a scheme, which contains all its concepts
     """
 
     above: Mapping[str, str]
@@ -124,7 +122,7 @@ class Tree(NamedTuple):
     scheme: Mapping[str, Scheme]
 
     def way_to(self, key: str) -> list[str]:
-        """Return the ids on the path from a top concept down to this concept, without the concept itself."""
+        """Return the ids on the path from a top concept down to a concept, excluding the concept itself."""
         way: list[str] = []
         while key := self.above.get(key, ""):
             way.insert(0, key)
@@ -135,7 +133,7 @@ class Tree(NamedTuple):
 def tree_of(vocabulary: Vocabulary) -> Tree:
     """Return the hierarchy of a vocabulary version.
 
-    It is cached, because otherwise a list of ten concepts would need a query for each level above them.
+    Cached, because a list of concepts would otherwise need a query for each level above them.
     """
     rows = Broader.objects.filter(concept__vocabulary=vocabulary).order_by("-broader__key")
     links = list(rows.values_list("concept__key", "broader__key", "concept__is_deprecated"))
@@ -150,10 +148,10 @@ def tree_of(vocabulary: Vocabulary) -> Tree:
 
 
 def descriptors(vocabulary: Vocabulary) -> dict[str, dict[str, Any]]:
-    """Return all concepts by id, in the format in which EURLEX57K is published and which import_vocabulary reads.
+    """Return all concepts by id, in the format of EURLEX57K's descriptors, which import_vocabulary can read.
 
     For each concept, the keys are label and alt_labels for English, label_fr and so on for other languages, parents and
-    related. The format requires an English label. A concept that has none gets the label that is displayed for it.
+    related. The format requires an English label. A concept without one gets its display label.
     """
     entries: dict[str, dict[str, Any]] = {
         key: {"label": shown.text, "alt_labels": [], "parents": [], "related": []}
@@ -176,7 +174,7 @@ def descriptors(vocabulary: Vocabulary) -> dict[str, dict[str, Any]]:
 
 
 def concepts_of(vocabulary: Vocabulary, keys: Iterable[str]) -> dict[str, Concept]:
-    """Return a mapping from id to concept. Ids that do not exist are omitted."""
+    """Return concepts by id. Ids that do not exist are omitted."""
     return {concept.key: concept for concept in vocabulary.concepts.filter(key__in=list(keys))}
 
 
@@ -190,44 +188,44 @@ SELECT start, concept FROM above WHERE concept IN ({0})
 """
 
 
-def nested(concepts: Collection[Concept]) -> list[tuple[Concept, Concept]]:
-    """Return the (narrower, broader) pairs among the concepts, sorted by id. There may be other concepts in between."""
+def nested_pairs(concepts: Collection[Concept]) -> list[tuple[Concept, Concept]]:
+    """Return the (narrower, broader) pairs among the concepts, sorted by id. The links can be indirect."""
     by_pk = {concept.pk: concept for concept in concepts}
     if len(by_pk) < 2:
         return []
     with connection.cursor() as cursor:
-        # UNION removes duplicates, so the query does not repeat work if several paths lead upwards.
+        # UNION removes duplicates, so the query doesn't follow a link twice if several paths lead to it.
         cursor.execute(_NESTED.format(", ".join(["%s"] * len(by_pk))), [*by_pk, *by_pk])
         pairs = [(by_pk[start], by_pk[above]) for start, above in cursor.fetchall()]
     return sorted(pairs, key=lambda pair: (pair[0].key, pair[1].key))
 
 
-def tops_of(scheme: Scheme) -> QuerySet[Concept]:
+def top_concepts(scheme: Scheme) -> QuerySet[Concept]:
     """Return the top concepts of a scheme, sorted by id.
 
-    A top concept is not deprecated, and no current concept of the scheme is broader than it.
+    A top concept is not deprecated, and has no broader concept in the scheme, apart from deprecated ones.
     """
     current = scheme.concepts.filter(is_deprecated=False)
-    # A filter on broader__in would look up the links of each concept, and PostgreSQL might use slow nested loops.
+    # Use a subquery, because PostgreSQL may run a filter on broader__in as slow nested loops.
     below = Broader.objects.filter(broader__in=current).values("concept")
     return current.exclude(pk__in=below).order_by("key")
 
 
-# --- Search for concepts by the first letters of words: "env pol" and "pol env" both find environmental policy.
+# --- Search for concepts by prefixes of words: "env pol" and "pol env" both find environmental policy.
 #
-# Each word of the query must be a prefix of a word in the same label. Two words of a query must match two different
-# words of the label, unless they are single letters. Labels may be preferred or not. They are searched if readers of
-# the language or of English understand them (corpora/core/languages.py), or if they have no language tag. If the
-# vocabulary has no such labels, all labels are searched. Accents, case and punctuation are ignored
+# Each word of the query must be a prefix of a word in the same label. Two words of the query must match two different
+# words of the label, unless they are single letters. Preferred and alternative labels are searched. Their language must
+# be one that readers of the requested language or of English understand (corpora/core/language_tags.py), or unknown. If
+# the vocabulary has no such labels, all labels are searched. Accents, case and punctuation are ignored
 # (corpora/vocabulary/thesaurus.py).
 
 
 LONGEST = 200  # maximum length of a query (characters)
-_HIGHEST = b"\xff"  # This byte is greater than every byte in UTF-8.
+_HIGHEST = b"\xff"  # greater than every byte in UTF-8
 
 
 class Hit(NamedTuple):
-    """A concept that a search found, and the label that matched the query."""
+    """A concept found by a search, and its label that matched the query."""
 
     concept: Concept
     label: Label
@@ -239,14 +237,14 @@ def find(
     """Return the best `limit` concepts for a query, each with its best label. An empty query finds none.
 
     Labels are sorted by these criteria in turn:
-    - Labels that are equal to the query come first.
-    - Preferred labels come before other labels.
-    - Labels that begin with the first word of the query come first.
-    - Labels in the given language, or in a related one, come first.
-    - Shorter labels come first.
-    - Then labels are sorted by their normalized text and by the concept's id.
+    - labels equal to the query come first
+    - preferred labels come before alternative labels
+    - labels that begin with the first word of the query come first
+    - labels in the requested language, or in a related one, come first
+    - shorter labels come first
+    - normalized text, and then the concept's id
 
-    also: additional languages to search, such as other languages that the reader understands
+    also: additional languages to search, such as other languages that the annotator reads
 
     Raise VocabularyError if the query is too long, or if it contains no letter or digit.
     """
@@ -258,16 +256,16 @@ def find(
     if not words:
         raise VocabularyError("The search text contains no letters or digits. Type the beginning of a word.")
     matching = _matching(vocabulary, words, languages_for(vocabulary, [language, *also]))
-    labels = _ranked(matching, words_of(typed), serving(tuple(vocabulary.languages), language))
+    labels = _sorted_labels(matching, words_of(typed), serving(tuple(vocabulary.languages), language))
     hits: dict[int, Hit] = {}
-    for label in _in_slices(labels, limit):
+    for label in _iterate_in_slices(labels, limit):
         hits.setdefault(label.concept_id, Hit(label.concept, label))
         if len(hits) == limit:
             break
     return list(hits.values())
 
 
-def _begins(name: str, word: str) -> Q:
+def _has_prefix(name: str, word: str) -> Q:
     start = word.encode()
     return Q(**{f"{name}__gte": start, f"{name}__lt": start + _HIGHEST})
 
@@ -275,16 +273,15 @@ def _begins(name: str, word: str) -> Q:
 def _matching(vocabulary: Vocabulary, words: Sequence[str], languages: Sequence[str]) -> QuerySet[Label]:
     """Return the labels that match the query.
 
-    The search starts with the longest word of the query, because it has the fewest matches.
+    The search starts with the query's longest word, which has the fewest matches.
     """
     longest, *remaining = sorted(words, key=len, reverse=True)
-    leading = LabelWord.objects.filter(_begins("word", longest), vocabulary=vocabulary)
+    leading = LabelWord.objects.filter(_has_prefix("word", longest), vocabulary=vocabulary)
     labels = Label.objects.filter(pk__in=leading.values("label"), language__in=languages)
     for word in remaining:
-        of_label: QuerySet[LabelWord, Any] = LabelWord.objects.filter(_begins("word", word), label=OuterRef("pk"))
+        of_label: QuerySet[LabelWord, Any] = LabelWord.objects.filter(_has_prefix("word", word), label=OuterRef("pk"))
         # In the query "in inte", both words are prefixes of "international". The label must therefore contain two words
-        # that begin with "in". This does not apply to a single letter, which may match the same word as another word of
-        # the query.
+        # that begin with "in". A single letter, however, can match the same word as another word of the query.
         needed = sum(other_word.startswith(word) for other_word in words) if len(word) > 1 else 1
         if needed > 1:
             of_label = of_label.values("label").annotate(count=Count("pk")).filter(count__gte=needed)
@@ -292,10 +289,10 @@ def _matching(vocabulary: Vocabulary, words: Sequence[str], languages: Sequence[
     return labels
 
 
-def _ranked(labels: QuerySet[Label], words: Sequence[str], closest: Sequence[str]) -> QuerySet[Label]:
+def _sorted_labels(labels: QuerySet[Label], words: Sequence[str], closest: Sequence[str]) -> QuerySet[Label]:
     """Sort the labels, best first.
 
-    closest: language tags, starting with the one closest to the given language
+    closest: language tags, closest to the requested language first
     """
 
     ranks = [When(language=tag, then=Value(rank)) for rank, tag in enumerate(closest)]
@@ -306,8 +303,8 @@ def _ranked(labels: QuerySet[Label], words: Sequence[str], closest: Sequence[str
     return labels.order_by(
         last_unless(Q(plain=" ".join(words).encode())),
         F("is_preferred").desc(),
-        last_unless(_begins("plain", words[0])),
-        # If `closest` is empty, the rank would be a constant, which PostgreSQL would read as a column number.
+        last_unless(_has_prefix("plain", words[0])),
+        # If `closest` is empty, the rank would be a constant, which PostgreSQL would interpret as a column number.
         *([Case(*ranks, default=Value(len(ranks)))] if ranks else []),
         Length("plain"),
         "plain",
@@ -316,10 +313,10 @@ def _ranked(labels: QuerySet[Label], words: Sequence[str], closest: Sequence[str
     ).select_related("concept")
 
 
-def _in_slices(labels: QuerySet[Label], limit: int) -> Iterator[Label]:
+def _iterate_in_slices(labels: QuerySet[Label], limit: int) -> Iterator[Label]:
     """Yield the labels in order.
 
-    They are read in slices of increasing size, because several labels of the same concept may match.
+    They are fetched in slices of increasing size, because the number of labels needed for `limit` concepts is unknown.
     """
     start, size = 0, 3 * limit
     while part := list(labels[start : start + size]):

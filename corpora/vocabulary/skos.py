@@ -1,11 +1,11 @@
-"""A reader for SKOS in Turtle, N-Triples, RDF/XML and JSON-LD.
+"""Read SKOS in Turtle, N-Triples, RDF/XML and JSON-LD.
 
-It parses the files into a graph of rdflib, selects the triples that a vocabulary needs, and makes ids from URIs.
+Files are parsed into an rdflib graph. The triples that a vocabulary needs are selected, and ids are derived from URIs.
 
-One invalid language tag must not make a file unreadable, so it is replaced before rdflib sees it, and its label is left
+A single invalid language tag must not make a file unreadable, so it is replaced before parsing, and its label is left
 out. Nothing is fetched from the network: a document type or a remote context is an error.
 
-Labels may be plain or in SKOS-XL. Broader concepts may also be stated with the properties of ISO 25964, or only with
+Labels can be plain or in SKOS-XL. Broader concepts can also be stated with the properties of ISO 25964, or only with
 `broaderTransitive`. The result is validated in corpora/vocabulary/thesaurus.py.
 """
 
@@ -33,17 +33,17 @@ from corpora.vocabulary.thesaurus import (
     Term,
     Thesaurus,
     VocabularyError,
-    prefer,
     read_key,
     read_label,
     read_tag,
+    set_preferred,
 )
 
 XL = rdflib.Namespace("http://www.w3.org/2008/05/skos-xl#")
 ISO = rdflib.Namespace("http://purl.org/iso25964/skos-thes#")
 LABELS = ((SKOS.prefLabel, XL.prefLabel), (SKOS.altLabel, XL.altLabel), (SKOS.hiddenLabel, XL.hiddenLabel))
 BROADER, TRANSITIVE, RELATED, SCHEME, REPLACED = "broader", "broader, directly or not", "related", "scheme", "replaced"
-# For each predicate: what it states, and whether it states this about its subject (1) or about its object (-1).
+# For each predicate, the type of link, and its direction: from subject to object (1) or from object to subject (-1).
 LINKS = {
     SKOS.broader: (BROADER, 1), SKOS.narrower: (BROADER, -1),
     ISO.broaderGeneric: (BROADER, 1), ISO.narrowerGeneric: (BROADER, -1),
@@ -56,20 +56,20 @@ LINKS = {
 }  # fmt: skip
 # Types of resources that are counted but not imported.
 UNREAD = {SKOS.Collection: "collection", SKOS.OrderedCollection: "collection", ISO.ThesaurusArray: "thesaurus array"}
-# URI segments that do not identify a concept, such as the last one in http://example.org/Smart#this.
+# URI segments that do not identify a concept, such as the last segment of http://example.org/Smart#this.
 _EMPTY_PARTS = {"this", "it", "id", "me", "self"}
 
-INVALID = "x-invalid"  # the tag that replaces one that rdflib cannot read
+INVALID = "x-invalid"  # replaces language tags that rdflib cannot parse
 
 _Links = Mapping[tuple[Node, str], set[Node]]
 
 
 def ids_of(addresses: Collection[str]) -> dict[str, str]:
-    """Return a mapping from URIs to ids.
+    """Return an id for each URI.
 
     An id is the last segment of the URI, after / or #. It has more segments if the last one does not identify a
     concept, as in `#this`, or if several URIs share it. In the second case, the ids of all these URIs are extended.
-    Otherwise, one of these URIs could get an id in a later version that now belongs to a different URI.
+    Otherwise, the short id could belong to a different one of these URIs in a later version.
     """
     part_counts = {}
     for address in addresses:
@@ -88,10 +88,7 @@ def ids_of(addresses: Collection[str]) -> dict[str, str]:
 
 
 def _last(address: str, parts: int) -> str:
-    """Return the last `parts` segments of a URI, which are separated by / and #.
-
-    If the URI has no more segments than this, return the whole URI.
-    """
+    """Return the last `parts` segments of a URI, separated by / and #, or the whole URI if it has no more segments."""
     plain = address.rstrip("/#")
     starts = [match.end() for match in re.finditer(r"[/#]+", plain)]
     return plain[starts[-parts] :] if parts <= len(starts) else address
@@ -100,22 +97,22 @@ def _last(address: str, parts: int) -> str:
 def add_skos(thesaurus: Thesaurus, graph: rdflib.Graph, faults: Faults) -> None:
     """Add the concepts and schemes in a graph to a thesaurus.
 
-    faults: the object that collects the faults in the graph
+    faults: collects the faults in the graph
     """
     links = _links(graph)
-    concepts = _addressed(graph, set(graph.subjects(RDF.type, SKOS.Concept)), "concept", faults)
+    concepts = _with_uris(graph, set(graph.subjects(RDF.type, SKOS.Concept)), "concept", faults)
     schemes = set(graph.subjects(RDF.type, SKOS.ConceptScheme))
     schemes.update(*(links[node, SCHEME] for node in concepts))
     keys = _keys(concepts, faults)
-    scheme_keys = _keys(_addressed(graph, schemes, "scheme", faults), faults)
+    scheme_keys = _keys(_with_uris(graph, schemes, "scheme", faults), faults)
     thesaurus.lengthened |= {key: str(node) for node, key in keys.items() if key != _last(str(node), 1)}
     for node, key in scheme_keys.items():
-        thesaurus.groups[key] = Group(_labelled(graph, node, key, faults, thesaurus.rejected).preferred)
+        thesaurus.groups[key] = Group(_read_labels(graph, node, key, faults, thesaurus.rejected).preferred)
     for node, key in keys.items():
         if key in thesaurus.terms:
             faults.add(f"The concept {key} occurs twice. Remove one of them.")
             continue
-        term = thesaurus.terms[key] = _labelled(graph, node, key, faults, thesaurus.rejected)
+        term = thesaurus.terms[key] = _read_labels(graph, node, key, faults, thesaurus.rejected)
         above = links[node, BROADER] | _nearest(node, links)
         for relation, linked, target in (
             ("broader", above, term.broader),
@@ -131,7 +128,7 @@ def add_skos(thesaurus: Thesaurus, graph: rdflib.Graph, faults: Faults) -> None:
         term.is_deprecated = bool(links[node, REPLACED]) or any(
             str(value).casefold() in ("true", "1") for value in graph.objects(node, OWL.deprecated)
         )
-    thesaurus.unread.update(_unread(graph, concepts, schemes))
+    thesaurus.unread.update(_count_unread(graph, concepts, schemes))
 
 
 def _links(graph: rdflib.Graph) -> _Links:
@@ -144,10 +141,9 @@ def _links(graph: rdflib.Graph) -> _Links:
 
 
 def _nearest(node: Node, links: _Links) -> set[Node]:
-    """Return the closest of the concepts that `broaderTransitive` links to a node.
+    """Return the directly broader concepts among those that `broaderTransitive` links to a node.
 
-    The property also links a node to more distant concepts. A concept is left out if it is above another concept that
-    is broader than the node.
+    The property links a node to all concepts above it. A concept is omitted if it is also above another of them.
     """
     if not links[node, TRANSITIVE]:
         return set()
@@ -164,11 +160,8 @@ def _nearest(node: Node, links: _Links) -> set[Node]:
     return links[node, TRANSITIVE] - farther - {node}
 
 
-def _addressed(graph: rdflib.Graph, nodes: Iterable[Node], noun: str, faults: Faults) -> list[Node]:
-    """Return the nodes that have a URI, sorted.
-
-    Blank nodes are faults, because their ids would change with each import.
-    """
+def _with_uris(graph: rdflib.Graph, nodes: Iterable[Node], noun: str, faults: Faults) -> list[Node]:
+    """Return the nodes with a URI, sorted. Blank nodes are faults, because their ids would change with each import."""
     sorted_nodes = sorted(nodes, key=str)
     for node in sorted_nodes:
         if isinstance(node, BNode):
@@ -182,24 +175,24 @@ def _keys(nodes: Iterable[Node], faults: Faults) -> dict[Node, str]:
     nodes = list(nodes)
     ids, keys = ids_of([str(node) for node in nodes]), {}
     for node in nodes:
-        with faults.gathered():
+        with faults.collect():
             keys[node] = read_key(ids[str(node)])
     return keys
 
 
 def _texts(graph: rdflib.Graph, node: Node, plain: Node, extended: Node) -> Iterable[Any]:
-    """Yield a node's labels of one type, whether they are plain or in SKOS-XL. They can be sorted."""
+    """Yield a node's labels of one type, both plain and in SKOS-XL."""
     yield from graph.objects(node, plain)
     for label in graph.objects(node, extended):
         yield from graph.objects(label, XL.literalForm)
 
 
-def _labelled(graph: rdflib.Graph, node: Node, key: str, faults: Faults, rejected: list[str]) -> Term:
-    """Return a concept with only its labels. Labels with an invalid tag are left out and added to `rejected`."""
+def _read_labels(graph: rdflib.Graph, node: Node, key: str, faults: Faults, rejected: list[str]) -> Term:
+    """Return a concept with only its labels. Labels with an invalid tag are omitted and reported in `rejected`."""
     term = Term()
     for plain, extended in LABELS:
         for text in sorted(_texts(graph, node, plain, extended)):
-            with faults.gathered():
+            with faults.collect():
                 written = (text.language if isinstance(text, Literal) else "") or ""
                 if written.lower() == INVALID:
                     continue
@@ -210,14 +203,14 @@ def _labelled(graph: rdflib.Graph, node: Node, key: str, faults: Faults, rejecte
                     continue
                 label = read_label(str(text), key)
                 if label and plain == SKOS.prefLabel:
-                    prefer(term, key, tag, label)
+                    set_preferred(term, key, tag, label)
                 elif label:
                     term.other.setdefault(tag, set()).add(label)
     return term
 
 
-def _unread(graph: rdflib.Graph, concepts: Iterable[Node], schemes: Iterable[Node]) -> Counter[str]:
-    """Count the resources that are not imported, by type. They are collections, or other resources with a label."""
+def _count_unread(graph: rdflib.Graph, concepts: Iterable[Node], schemes: Iterable[Node]) -> Counter[str]:
+    """Count the resources that are not imported, by type: collections, and other resources with a label."""
     imported = {*concepts, *schemes}
     counts: Counter[str] = Counter()
     collections = {node: noun for kind, noun in UNREAD.items() for node in graph.subjects(RDF.type, kind)}
@@ -228,7 +221,7 @@ def _unread(graph: rdflib.Graph, concepts: Iterable[Node], schemes: Iterable[Nod
     return counts
 
 
-# --- Parsing
+# --- Parsing.
 
 
 TURTLE, RDF_XML, N_TRIPLES, JSON_LD = "turtle", "rdf-xml", "n-triples", "json-ld"
@@ -237,21 +230,21 @@ PARSERS = {TURTLE: "turtle", RDF_XML: "xml", N_TRIPLES: "turtle", JSON_LD: "json
 _NAMES = {"turtle": "Turtle or N-Triples", "xml": "RDF/XML", "json-ld": "JSON-LD"}
 _TURTLE_FAULT = re.compile(r"at line (\d+) of .*?:\s*Bad syntax \((.*?)\) at \^", re.DOTALL)
 _OPEN_QUOTE = re.compile(r"(.*) at \^ in (.*)\^(.*)", re.DOTALL)
-_NEAR = 20  # number of characters of a faulty line that are shown
+_NEAR = 20  # number of characters of a faulty line in error messages
 
-# Attributes in RDF/XML, with the names that check_xml gives them.
+# Attributes in RDF/XML, with names as passed by check_xml.
 _LANGUAGE = "http://www.w3.org/XML/1998/namespace lang"
 _ID_ATTRIBUTES = [f"http://www.w3.org/1999/02/22-rdf-syntax-ns# {name}" for name in ("about", "ID")]
 _TAG = re.compile("[a-zA-Z]+(-[a-zA-Z0-9]+)*")  # rdflib accepts these language tags
 _XML, _WEB_PAGE = (re.compile(rb"\s*<(\?xml|rdf:RDF)"), re.compile(rb"\s*<(!doctype html|html)", re.IGNORECASE))
 _LINKED_DATA = re.compile(rb'\s*[\[{].{0,4000}?"@(context|graph|id)"', re.DOTALL)
 
-# rdflib logs tracebacks for dates in unusual notations, but we do not use dates.
+# rdflib logs tracebacks for dates in unusual notations, but we don't use dates.
 logging.getLogger("rdflib").setLevel(logging.CRITICAL)
 
 
-def recognized(path: Path, named: str, content: bytes) -> str:
-    """Return the format that a file's content shows if it contradicts the name, and otherwise the named format.
+def detect_format(path: Path, named: str, content: bytes) -> str:
+    """Detect a file's format, which is the named format unless the content contradicts it.
 
     Raise VocabularyError if the file is a web page.
     """
@@ -265,12 +258,12 @@ def recognized(path: Path, named: str, content: bytes) -> str:
 
 
 def parse(path: Path, content: bytes, format: str, graph: rdflib.Graph, rejected: list[str]) -> None:
-    """Add the triples in a file to the graph, and sentences about labels with invalid tags to `rejected`.
+    """Add the triples in a file to the graph, and messages about labels with invalid tags to `rejected`.
 
     Raise VocabularyError if the file is invalid.
     """
     parser = PARSERS[format]
-    document = _without_links(path, content, rejected) if format == JSON_LD else None
+    document = _load_json_ld(path, content, rejected) if format == JSON_LD else None
     if format == RDF_XML:
         content = _with_valid_tags(path, content, rejected)
     source = InputSource()
@@ -280,16 +273,16 @@ def parse(path: Path, content: bytes, format: str, graph: rdflib.Graph, rejected
             to_rdf(document, graph)
         else:
             graph.parse(source, format=parser)
-    except Exception as error:  # noqa: BLE001 - it raises errors of many types for invalid files
-        line, reason = _place(str(error).strip() or type(error).__name__, content)
+    except Exception as error:  # noqa: BLE001 - rdflib raises errors of many types for invalid files
+        line, reason = _locate_fault(str(error).strip() or type(error).__name__, content)
         where = f", line {line:,}: invalid" if line else " is not valid"
         raise VocabularyError(f"{path}{where} {_NAMES[parser]} ({reason[:200]}).") from None
 
 
-def _place(error: str, content: bytes) -> tuple[int, str]:
-    """Return the line of a fault (0 if it is unknown) and a description."""
+def _locate_fault(error: str, content: bytes) -> tuple[int, str]:
+    """Extract the line of a fault (0 if unknown) and a description from a parser's error message."""
     if fault := _TURTLE_FAULT.search(error):
-        # The error ends with the text after the fault, as a literal of bytes.
+        # The error ends with the text after the fault, as a bytes literal.
         near = error.rpartition("^b")[2][1:].partition("\\n")[0].rstrip("'\". ")[:_NEAR].rstrip()
         reason = " ".join(fault[2].split())
         return int(fault[1]), f"{reason}, near {near}" if near else reason
@@ -300,9 +293,9 @@ def _place(error: str, content: bytes) -> tuple[int, str]:
 
 
 def _with_valid_tags(path: Path, content: bytes, rejected: list[str]) -> bytes:
-    """Return RDF/XML in which INVALID replaces language tags that rdflib cannot read.
+    """Replace language tags in RDF/XML that rdflib cannot parse with INVALID.
 
-    Each such tag adds a sentence with its line and concept to `rejected`.
+    For each such tag, add a message with its line and concept to `rejected`.
 
     Raise VocabularyError if the file is not XML or declares a document type.
     """
@@ -329,7 +322,7 @@ def _with_valid_tags(path: Path, content: bytes, rejected: list[str]) -> bytes:
 
 
 def _valid(tag: str) -> str:
-    """Return a language tag with hyphens for underscores, or INVALID if rdflib cannot read it."""
+    """Return a language tag with hyphens for underscores, or INVALID if rdflib cannot parse it."""
     plain = tag.replace("_", "-")
     return plain if _TAG.fullmatch(plain) else INVALID
 
@@ -339,10 +332,10 @@ def _invalid_tag(about: str, tag: str) -> str:
     return f"{noun} has an invalid language code, {tag[:20]!r}."
 
 
-def _without_links(path: Path, content: bytes, rejected: list[str]) -> Any:
-    """Return a JSON-LD document in which INVALID replaces language tags that rdflib cannot read.
+def _load_json_ld(path: Path, content: bytes, rejected: list[str]) -> Any:
+    """Load a JSON-LD document, and replace language tags that rdflib cannot parse with INVALID.
 
-    Raise VocabularyError if the file is not JSON, or if it would have to be completed from the network.
+    Raise VocabularyError if the file is not JSON, or has a context that would have to be fetched.
     """
     document = document_of(path, content.decode())
     if not isinstance(document, dict | list):
@@ -364,7 +357,7 @@ def _without_links(path: Path, content: bytes, rejected: list[str]) -> Any:
 
 
 def _objects(document: Any) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield each object in a JSON document with the id of the object that contains it."""
+    """Yield each object in a JSON document with its own id or that of the closest enclosing object with an id."""
     ahead = [(document, "")]
     while ahead:
         value, about = ahead.pop()

@@ -1,7 +1,7 @@
 """The content of a published thesaurus: concepts with labels in several languages, links, schemes and domains.
 
-Definite mistakes are errors. Irregularities that may be intended are only reported (Oddities). This
-module uses neither files nor the database.
+Definite mistakes are errors. Irregularities that may be intended are only reported (Oddities). This module uses neither
+files nor the database.
 """
 
 import json
@@ -22,23 +22,23 @@ MAX_KEY = 200
 MAX_LABEL = 500
 MAX_TAG = 16  # maximum length of a language tag (characters)
 
-Labels = dict[str, str]  # from language to text
+Labels = dict[str, str]  # texts by language tag
 
 
 class VocabularyError(CorpusError):
-    """The error for a vocabulary that does not exist, or that cannot be imported or searched."""
+    """Raised if a vocabulary does not exist, or cannot be imported or searched."""
 
 
 class TagError(VocabularyError):
-    """The error for an invalid language tag. Only the label that has the tag is left out."""
+    """Raised for an invalid language tag. Only the label with the tag is left out."""
 
 
 @dataclass(slots=True)
 class Term:
     """A concept.
 
-    preferred: the preferred label in each language
-    other: the alternative labels in each language
+    preferred: preferred label in each language
+    other: alternative labels in each language
     broader, related, schemes: ids of concepts and schemes
     is_deprecated: whether the concept should no longer be used
     replaced_by: ids of the concepts to use instead
@@ -57,7 +57,7 @@ class Term:
 class Group:
     """A scheme, such as a EuroVoc microthesaurus, or a domain, which groups schemes.
 
-    within: the id of the scheme's domain; "" for a domain, or for a scheme without a domain
+    within: id of the scheme's domain; "" for a domain, or for a scheme without a domain
     """
 
     labels: Labels = field(default_factory=dict)
@@ -68,11 +68,11 @@ class Group:
 class Thesaurus:
     """A thesaurus.
 
-    terms: the concepts by id
-    groups: the schemes and domains by id
-    lengthened: for ids that consist of more than the last segment of a URI, a mapping from id to URI
-    unread: the number of resources in the files that were not imported, by type
-    rejected: sentences about labels that were left out
+    terms: concepts by id
+    groups: schemes and domains by id
+    lengthened: URIs of concepts whose id has more than the last segment of the URI, by id
+    unread: number of resources that were not imported, by type
+    rejected: messages about labels that were left out
     """
 
     terms: dict[str, Term] = field(default_factory=dict)
@@ -87,7 +87,7 @@ class Thesaurus:
 
     @property
     def digest(self) -> str:
-        """Return a SHA-256 of the content. It does not depend on the format or on the order of the files."""
+        """A SHA-256 of the content, independent of the files' format and order."""
         terms = [
             [
                 key,
@@ -103,7 +103,7 @@ class Thesaurus:
 
 
 class Faults:
-    """The faults in a vocabulary. They are collected so that they can be reported in one error."""
+    """Collects the faults in a vocabulary, so that they can be reported in a single error."""
 
     def __init__(self) -> None:
         self.first: list[str] = []
@@ -115,8 +115,8 @@ class Faults:
             self.first.append(sentence)
 
     @contextmanager
-    def gathered(self) -> Iterator[None]:
-        """Catch a VocabularyError that is raised in this block, and add it to the faults."""
+    def collect(self) -> Iterator[None]:
+        """Catch a VocabularyError raised in this block, and add it to the faults."""
         try:
             yield
         except VocabularyError as error:
@@ -125,7 +125,7 @@ class Faults:
     def check(self, where: str) -> None:
         """Raise VocabularyError if there are faults.
 
-        where: the names of the files, for the error message
+        where: names of the files, for the error message
         """
         if self.count == 1:
             raise VocabularyError(f"{where}: {self.first[0]}")
@@ -138,12 +138,12 @@ class Faults:
 class Oddities:
     """Irregularities in a thesaurus, sorted by id.
 
-    unlabelled: ids of concepts without a preferred label that readers of the wanted language understand
-    shared: for each label that several concepts share in a language, the ids of these concepts
+    unlabelled: ids of concepts without a preferred label in the requested language
+    shared: ids of the concepts that share a label in the same language, by label
     alike: groups of ids that differ only in case or Unicode normalization
-    deprecated: for each deprecated id, the ids of its replacements
-    untagged: the number of labels without a language tag
-    unknown_tags: language tags that the registry does not contain
+    deprecated: ids of the replacements for each deprecated id
+    untagged: number of labels without a language tag
+    unknown_tags: language tags that are not in the registry
     lengthened, unread, rejected: as in Thesaurus
     """
 
@@ -160,10 +160,10 @@ class Oddities:
 
 @dataclass(frozen=True)
 class Changes:
-    """The differences between a version and an earlier one, sorted by id.
+    """The differences between two versions, sorted by id.
 
-    gone, new: the labels of the concepts that were removed or added, by id
-    renamed: (earlier label, current label) tuples by id; both labels are in the same language
+    gone, new: labels of the concepts that were removed or added, by id
+    renamed: (earlier label, current label) in the same language, by id
     """
 
     gone: dict[str, str]
@@ -172,7 +172,7 @@ class Changes:
 
 
 def read_key(value: object, what: str = "id") -> str:
-    """Return an id as text.
+    """Return the value as an id.
 
     what: the kind of id, for the error message
 
@@ -193,11 +193,11 @@ def read_key(value: object, what: str = "id") -> str:
 
 
 def read_label(value: object, key: str) -> str:
-    """Return a concept's label with single spaces, or "" if it is empty.
+    """Return a concept's label with white space collapsed to single spaces, which may be "".
 
-    key: the id of the concept
+    key: id of the concept
 
-    Raise VocabularyError if the label is not a string, or if it is too long.
+    Raise VocabularyError if the label is not a string or is too long.
     """
     if not isinstance(value, str):
         raise VocabularyError(f"A label of concept {key} is {_excerpt(value)}. It must be a string.")
@@ -223,7 +223,7 @@ def _excerpt(value: object) -> str:
 def read_tag(tag: str, key: str) -> str:
     """Return a label's language tag with each subtag in its conventional case.
 
-    key: the id of the concept
+    key: id of the concept
 
     Raise TagError if the tag is not valid.
     """
@@ -232,10 +232,10 @@ def read_tag(tag: str, key: str) -> str:
     return cased(tag)
 
 
-def prefer(term: Term, key: str, tag: str, label: str) -> None:
+def set_preferred(term: Term, key: str, tag: str, label: str) -> None:
     """Set a concept's preferred label in a language.
 
-    Raise VocabularyError if the concept already has a different one in this language.
+    Raise VocabularyError if the concept already has a different preferred label in this language.
     """
     if term.preferred.setdefault(tag, label) != label:
         raise VocabularyError(
@@ -247,11 +247,11 @@ def prefer(term: Term, key: str, tag: str, label: str) -> None:
 def finish(thesaurus: Thesaurus, where: str, faults: Faults) -> None:
     """Normalize and check a thesaurus.
 
-    Links between related concepts become symmetric, and a preferred label is removed from the alternative labels.
-    Schemes that contain all concepts or none are removed, because they do not help to distinguish concepts.
+    Links between related concepts become symmetric, and preferred labels are removed from the alternative labels.
+    Schemes that contain all concepts or none are removed, because they don't help to distinguish concepts.
 
-    where: the names of the files, for the error message
-    faults: the faults that were found earlier
+    where: names of the files, for the error message
+    faults: faults found earlier
 
     Raise VocabularyError if the thesaurus has a fault.
     """
@@ -272,7 +272,7 @@ def finish(thesaurus: Thesaurus, where: str, faults: Faults) -> None:
             faults.add(f"Concept {key} is related to itself. Remove the link.")
     for sentence in thesaurus.rejected if faults.count else ():
         faults.add(sentence)
-    with faults.gathered():
+    with faults.collect():
         _check_no_cycle(terms)
     for key, term in terms.items():
         for scheme in sorted(term.schemes - thesaurus.groups.keys()):
@@ -294,7 +294,7 @@ def _check_no_cycle(terms: Mapping[str, Term]) -> None:
     try:
         TopologicalSorter({key: sorted(term.broader) for key, term in terms.items()}).prepare()
     except CycleError as error:
-        # After this line, each concept in the list is narrower than the next. The first one is repeated at the end.
+        # In the reversed list, each concept is narrower than the next. The first concept is repeated at the end.
         cycle = list(reversed(error.args[1]))
         shown_cycle = cycle if len(cycle) <= NAMED + 1 else [*cycle[:NAMED], "…", cycle[-1]]
         raise VocabularyError(
@@ -316,13 +316,13 @@ def _remove_uninformative_schemes(thesaurus: Thesaurus) -> None:
 def oddities(thesaurus: Thesaurus, language: str) -> Oddities:
     terms = thesaurus.terms
     keys, offered = sorted(terms), sorted(key for key, term in terms.items() if not term.is_deprecated)
-    by_label = sorted((tag, _folded(text), key, text) for key in offered for tag, text in terms[key].preferred.items())
+    by_label = sorted((tag, _fold(text), key, text) for key in offered for tag, text in terms[key].preferred.items())
     shared: dict[str, list[str]] = {}
     for (_, _), rows in groupby(by_label, key=lambda row: row[:2]):
         labels_shared = list(rows)
         if len(labels_shared) > 1:
             shared.setdefault(labels_shared[0][3], [key for _, _, key, _ in labels_shared])
-    groups = groupby(sorted(keys, key=lambda key: (_folded(key), key)), key=_folded)
+    groups = groupby(sorted(keys, key=lambda key: (_fold(key), key)), key=_fold)
     return Oddities(
         unlabelled=[key for key in offered if not in_languages(terms[key].preferred, [language])],
         shared=shared,
@@ -336,16 +336,16 @@ def oddities(thesaurus: Thesaurus, language: str) -> Oddities:
     )
 
 
-def _folded(text: str) -> str:
-    """Return a key for comparing texts. Texts that differ only in case or Unicode normalization have the same key."""
+def _fold(text: str) -> str:
+    """Return a key for comparing texts regardless of case and Unicode normalization."""
     return unicodedata.normalize("NFC", unicodedata.normalize("NFC", text).casefold())
 
 
 def label_in(labels: Mapping[str, str], language: str) -> tuple[str, str]:
-    """Return the label to display and its language tag. Both are "" if there are no labels.
+    """Return the label to display and its language tag, or two empty strings if there are no labels.
 
-    The label is in the given language or a closely related one. If there is none, it is in English, and otherwise in
-    the language whose tag is first in alphabetical order.
+    The label is in the given language or a closely related one if possible, then in English, then in the language with
+    the alphabetically first tag.
     """
     tags = tuple(labels)
     tag = next(chain(serving(tags, language), serving(tags, "en"), sorted(tags)), "")
@@ -355,8 +355,8 @@ def label_in(labels: Mapping[str, str], language: str) -> tuple[str, str]:
 def changes(before: Mapping[str, Labels], now: Mapping[str, Labels], language: str) -> Changes:
     """Compare two versions of a vocabulary.
 
-    before, now: for each concept id, the preferred labels of the concept
-    language: the language in which labels are reported, if possible
+    before, now: preferred labels by concept id
+    language: language for reporting labels, if possible
     """
 
     def shown(side: Mapping[str, Labels], keys: Iterable[str]) -> dict[str, str]:
@@ -364,7 +364,7 @@ def changes(before: Mapping[str, Labels], now: Mapping[str, Labels], language: s
 
     renamed = {}
     for key in sorted(before.keys() & now.keys()):
-        # The given language comes first, so that its labels are reported if they differ.
+        # Check the given language first, so that its labels are reported if they differ.
         common = before[key].keys() & now[key].keys()
         tags = list(dict.fromkeys([*serving(tuple(sorted(common)), language), *sorted(common)]))
         if differing := [tag for tag in tags if before[key][tag] != now[key][tag]]:
@@ -379,11 +379,10 @@ def changes(before: Mapping[str, Labels], now: Mapping[str, Labels], language: s
 _LETTERS = str.maketrans(
     {"ø": "o", "ł": "l", "đ": "d", "ħ": "h", "ŧ": "t", "ı": "i", "ð": "d", "þ": "th", "æ": "ae", "œ": "oe"}
 )
-# In scripts that do not separate words with spaces, each letter counts as a word. These scripts are those from Thai to
-# Tibetan, Burmese, Khmer, kana and Han.
+# In scripts without spaces between words, each letter counts as a word: Thai to Tibetan, Burmese, Khmer, kana and Han.
 _SINGLE = "\u0e00-\u0fff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff"
 _WORD = rf"[{_SINGLE}]|[^\W_{_SINGLE}]+"
-LONGEST_WORD = 64  # Longer words are cut off, because a row of a PostgreSQL index holds at most 2,700 bytes.
+LONGEST_WORD = 64  # longer words are truncated, because a PostgreSQL index row holds at most 2,700 bytes
 
 
 def words_of(text: str) -> list[str]:

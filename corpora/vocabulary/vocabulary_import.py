@@ -1,7 +1,7 @@
-"""Import of a vocabulary version from files. The files are imported completely or not at all.
+"""Import a version of a vocabulary from files, completely or not at all.
 
-An import never changes earlier versions. Files may be descriptors in the format of EURLEX57K (JSON), tables (TSV) or
-SKOS, and they may be compressed. Their content is validated in corpora/vocabulary/thesaurus.py.
+An import never changes earlier versions. Files can be descriptors in the format of EURLEX57K (JSON), tables (TSV) or
+SKOS, and can be compressed. Their content is validated in corpora/vocabulary/thesaurus.py.
 """
 
 import codecs
@@ -20,9 +20,9 @@ from corpora.models import Broader, Concept, Label, LabelWord, Related, Scheme, 
 from corpora.sources import compression
 from corpora.sources.compression import Progress, check_file
 from corpora.sources.text import NOT_UTF8, NUL, UTF_8, check_encoding, detect_utf16, field_count, text_of
-from corpora.storage.intake import faulty, no_rows
+from corpora.storage.intake import empty_file, invalid_file
 from corpora.vocabulary import skos
-from corpora.vocabulary.skos import PARSERS, RDF_XML, add_skos, recognized
+from corpora.vocabulary.skos import PARSERS, RDF_XML, add_skos, detect_format
 from corpora.vocabulary.thesaurus import (
     Changes,
     Faults,
@@ -36,10 +36,10 @@ from corpora.vocabulary.thesaurus import (
     changes,
     finish,
     oddities,
-    prefer,
     read_key,
     read_label,
     read_tag,
+    set_preferred,
     words_of,
 )
 
@@ -55,35 +55,35 @@ SUFFIXES = {
     ".nt": "n-triples",
     ".jsonld": "json-ld",
 }  # fmt: skip
-_TEXT = "text"  # the name of the format in errors that other importers use too
+_TEXT = "text"  # the format for error messages that are shared with other importers
 MOST_BYTES = 256 << 20  # maximum uncompressed size of a file; parsing SKOS takes about ten times as much memory
-_BARE = ("id", "label", "parents")  # the columns of a table that has no header
+_BARE = ("id", "label", "parents")  # columns of a table without a header
 
 
 def read_thesaurus(
     files: Sequence[Path], schemes: Path | None, format: str | None, progress: Progress = lambda count: None
 ) -> Thesaurus:
-    """Read files as one thesaurus, and check it.
+    """Read files into a single thesaurus, and check it.
 
-    schemes: a file with schemes and domains, which replace those in the other files
-    progress: a function that is called with the number of bytes read
+    schemes: file with schemes and domains, which replace those in the other files
+    progress: called with the number of bytes read
 
     Raise VocabularyError if a file has faults. Raise CorpusError if a path cannot be read.
     """
     thesaurus, graph, faults = Thesaurus(), rdflib.Graph(), Faults()
     names = ", ".join(path.name for path in files)
     for path in files:
-        check_file(path, "told")
+        check_file(path, "vocabulary")
         written = format or _format_of(path)
         content = _content(path, progress, is_xml=written == RDF_XML)
-        written = format or recognized(path, written, content)
-        text = _decoded(path, content) if written != RDF_XML else ""
+        written = format or detect_format(path, written, content)
+        text = _decode(path, content) if written != RDF_XML else ""
         if written in PARSERS:
             skos.parse(path, content, written, graph, thesaurus.rejected)
             continue
         file_faults = Faults()
         for key, row in _descriptors(path, text, file_faults) if written == "json" else _table(path, text, file_faults):
-            with file_faults.gathered():
+            with file_faults.collect():
                 if key in thesaurus.terms:
                     raise VocabularyError(f"The concept {key} occurs twice. Remove one of them.")
                 thesaurus.terms[key] = Term()
@@ -93,8 +93,8 @@ def read_thesaurus(
     if schemes:
         check_file(schemes, "json")
         scheme_faults = Faults()
-        with scheme_faults.gathered():
-            _add_schemes(thesaurus, _json(schemes, _decoded(schemes, _content(schemes, progress))))
+        with scheme_faults.collect():
+            _add_schemes(thesaurus, _json(schemes, _decode(schemes, _content(schemes, progress))))
         scheme_faults.check(str(schemes))
     finish(thesaurus, names, faults)
     return thesaurus
@@ -109,10 +109,10 @@ def _format_of(path: Path) -> str:
 
 
 def _content(path: Path, progress: Progress, *, is_xml: bool = False) -> bytes:
-    """Return the uncompressed content of a file, in UTF-8 without a byte order mark unless the file is in XML."""
+    """Return the decompressed content of a file. Unless it is XML, it is in UTF-8 without a byte order mark."""
     try:
         size = path.stat().st_size
-        # XML declares its encoding itself.
+        # The encoding of XML is declared in the file.
         with text_of(path, progress, UTF_8 if is_xml else detect_utf16(path)) as (file, _):
             content = file.read(MOST_BYTES + 1) if size <= MOST_BYTES else b""
     except OSError as error:
@@ -128,18 +128,18 @@ def _content(path: Path, progress: Progress, *, is_xml: bool = False) -> bytes:
         return content
     check_encoding(path, content[:4096])
     if b"\0" in content:
-        raise faulty(path, _TEXT, content[: content.index(b"\0")].count(b"\n") + 1, NUL)
+        raise invalid_file(path, _TEXT, content[: content.index(b"\0")].count(b"\n") + 1, NUL)
     content = content.removeprefix(codecs.BOM_UTF8)
     if not content.strip():
-        raise no_rows(path)
+        raise empty_file(path)
     return content
 
 
-def _decoded(path: Path, content: bytes) -> str:
+def _decode(path: Path, content: bytes) -> str:
     try:
         return content.decode()
     except UnicodeDecodeError as error:
-        raise faulty(path, _TEXT, content[: error.start].count(b"\n") + 1, NOT_UTF8) from None
+        raise invalid_file(path, _TEXT, content[: error.start].count(b"\n") + 1, NOT_UTF8) from None
 
 
 def _json(path: Path, text: str) -> dict[str, Any]:
@@ -151,7 +151,7 @@ def _json(path: Path, text: str) -> dict[str, Any]:
 
 def _descriptors(path: Path, text: str, faults: Faults) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for written_key, row in _json(path, text).items():
-        with faults.gathered():
+        with faults.collect():
             key = read_key(written_key)
             if not isinstance(row, dict):
                 raise VocabularyError(f'Concept {key} must be an object such as {{"label": "…", "parents": []}}.')
@@ -164,7 +164,7 @@ def _table(path: Path, text: str, faults: Faults) -> Iterator[tuple[str, Mapping
     if lines and columns == lines[0][1]:
         del lines[0]
     id_index = columns.index("id") if columns else 0
-    # The words that pandas writes for missing values. A word that is an id in this table does not count as missing.
+    # Placeholders for missing values, except those that are an id in this table.
     missing = MISSING - {cells[id_index].strip() for _, cells in lines if id_index < len(cells)} | {""}
     for number, cells in lines:
         if len(cells) > len(columns):
@@ -184,7 +184,7 @@ def _table(path: Path, text: str, faults: Faults) -> Iterator[tuple[str, Mapping
 
 
 def _columns(path: Path, cells: Sequence[str]) -> Sequence[str]:
-    """Return the columns that a table's first line names, or the default columns if the line is not a header."""
+    """Return the columns in a table's first line, or the default columns if the line is not a header."""
     if "id" not in cells:
         if any(cell.strip().casefold() == "id" for cell in cells):
             raise VocabularyError(
@@ -209,7 +209,7 @@ def _is_of_labels(name: str) -> bool:
 def _term(key: str, row: Mapping[str, Any], rejected: list[str]) -> Term:
     """Return the concept in a row.
 
-    The row may have label and alt_labels for English, label_fr and so on for other languages, parents and related.
+    The row can have label and alt_labels for English, label_fr and so on for other languages, parents and related.
     """
     term = Term()
     for name, value in row.items():
@@ -222,7 +222,7 @@ def _term(key: str, row: Mapping[str, Any], rejected: list[str]) -> Term:
             continue
         if name.startswith("label"):
             if label := read_label(value, key):
-                prefer(term, key, tag, label)
+                set_preferred(term, key, tag, label)
         else:
             labels = [read_label(part, key) for part in _list(value, name, key)]
             term.other.setdefault(tag, set()).update(filter(None, labels))
@@ -239,11 +239,11 @@ def _list(value: object, name: str, key: str) -> list[Any]:
 
 
 def _add_schemes(thesaurus: Thesaurus, content: Mapping[str, Any]) -> None:
-    """Add the schemes in a file. The file contains three objects:
+    """Add the schemes in a file, which contains three objects:
 
-    domains: for each domain number, the domain's label and id
-    schemes: for each scheme id, the scheme's label and the number of its domain
-    in_scheme: for each concept id, the concept's schemes
+    domains: each domain's label and id, by the domain's number
+    schemes: each scheme's label and the number of its domain, by the scheme's id
+    in_scheme: each concept's schemes, by the concept's id
     """
     parts = [part for name in ("domains", "schemes", "in_scheme") if isinstance(part := content.get(name), dict)]
     if len(parts) != 3:
@@ -273,10 +273,10 @@ def _add_schemes(thesaurus: Thesaurus, content: Mapping[str, Any]) -> None:
 class Imported:
     """The result of an import.
 
-    version: the number of the version; in a dry run, the number that it would get
-    before: the number of the newest version before the import, or None if there was none
-    changes: the changes since that version
-    already: whether a version has the same content, so that nothing was imported
+    version: number of the version; in a dry run, the number that it would get
+    before: number of the newest version before the import, or None if there was none
+    changes: changes since that version
+    already: whether a version already had the same content, so that nothing was imported
     """
 
     version: int
@@ -300,12 +300,12 @@ def import_vocabulary(
     dry_run: bool = False,
     progress: Progress = lambda count: None,
 ) -> Imported:
-    """Import files as the next version of a vocabulary. If a version already has the same content, change nothing.
+    """Import files as the next version of a vocabulary. No effect if a version already has the same content.
 
-    schemes: a file with schemes and domains
+    schemes: file with schemes and domains
     language: concepts without a label in this language are reported
-    dry_run: check the files without importing them
-    progress: a function that is called with the number of bytes read
+    dry_run: whether to check the files without importing them
+    progress: called with the number of bytes read
 
     Raise VocabularyError and import nothing if the files have faults. Raise CorpusError if a file cannot be read.
     """
@@ -355,7 +355,7 @@ def _store(name: str, version: int, source: str, thesaurus: Thesaurus) -> None:
             )
     except IntegrityError:
         raise VocabularyError(f"Another import has just changed {name}. Run the command again.") from None
-    schemes = _stored_schemes(vocabulary, thesaurus)
+    schemes = _store_schemes(vocabulary, thesaurus)
     terms = sorted(thesaurus.terms.items())
     rows = (
         Concept(
@@ -378,7 +378,7 @@ def _store(name: str, version: int, source: str, thesaurus: Thesaurus) -> None:
     insert(
         LabelWord(vocabulary=vocabulary, label=label, word=word)
         for label in labels
-        if not label.concept.is_deprecated  # Deprecated concepts cannot be found by a search.
+        if not label.concept.is_deprecated  # searches do not find deprecated concepts
         for word in sorted(set(bytes(label.plain).split()))
     )
 
@@ -392,9 +392,9 @@ def _labels(concept: Concept, term: Term) -> Iterator[Label]:
         yield Label(concept=concept, language=language, text=text, is_preferred=is_preferred, plain=plain)
 
 
-def _stored_schemes(vocabulary: Vocabulary, thesaurus: Thesaurus) -> dict[str, Scheme]:
+def _store_schemes(vocabulary: Vocabulary, thesaurus: Thesaurus) -> dict[str, Scheme]:
     stored: dict[str, Scheme] = {}
-    # Domains are stored first, because schemes refer to them.
+    # Save domains first, because schemes refer to them.
     groups = sorted(thesaurus.groups.items(), key=lambda item: (bool(item[1].within), item[0]))
     for part in (False, True):
         rows = [

@@ -137,7 +137,7 @@ def prelabel(
     """
     detectors = voters_with(min_scores or {}, _names(name, voters))
     versions = voter_versions(detectors)
-    with layout.changing(name) as directory:
+    with layout.lock_corpus(name) as directory:
         manifest = layout.manifest_of(name)
         outdated = [votes for votes in manifest.votes if (votes.k, votes.versions) != (k, versions)]
         if outdated and not again:

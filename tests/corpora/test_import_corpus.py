@@ -16,7 +16,7 @@ from corpora.core import CorpusError
 from corpora.core.values import licence_key
 from corpora.models import Corpus
 from corpora.storage import intake
-from corpora.storage.layout import changing, corpora_dir, corpus_dir, digest_of, manifest_of, read_manifest
+from corpora.storage.layout import corpora_dir, corpus_dir, digest_of, lock_corpus, manifest_of, read_manifest
 from corpora.storage.record_import import Terms, check_import, import_files
 from corpora.storage.schemas import POST_SCHEMA
 from tests.corpora.conftest import FULL, POSTS, as_jsonl
@@ -268,7 +268,7 @@ def test_the_same_files_give_the_same_bytes_and_leftovers_of_a_crash_are_swept(w
 @pytest.mark.both_databases
 def test_two_imports_cannot_interleave_and_a_lock_that_was_removed_is_no_lock(write, import_corpus, monkeypatch):
     path = write("a.jsonl", POSTS)
-    with changing("c"), pytest.raises(CommandError, match="Another command is changing the corpus c"):
+    with lock_corpus("c"), pytest.raises(CommandError, match="Another command is changing the corpus c"):
         import_corpus("c", path)
     flock = fcntl.flock
 

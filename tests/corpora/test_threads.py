@@ -16,8 +16,8 @@ from corpora.core.records import RecordError
 from corpora.engines import open_store
 from corpora.models import Corpus
 from corpora.storage.layout import corpus_dir, manifest_of
-from corpora.threads.messages import agrees, joined, read_message, read_turns
-from corpora.threads.thread_import import find_circles
+from corpora.threads.messages import matches_language, pair_text, read_message, read_turns
+from corpora.threads.thread_import import find_cycles
 from tests.annotate.corpus import POSTS
 from tests.corpora.on_disk import bytes_of, posts, rejects
 
@@ -204,7 +204,7 @@ def test_the_circles_are_those_that_walking_finds(data_dir):
         schema = pa.schema([("id", pa.string()), ("parent", pa.string())])
         with open_store("nothing") as store:
             store.rows("messages", pa.Table.from_pylist(messages, schema=schema))
-            find_circles(store)
+            find_cycles(store)
             assert {int(row["id"]) for row in store.fetch("messages_in_circles")} == circles_of(parents)
 
     check()
@@ -300,13 +300,13 @@ def test_a_language_stands_in_one_row_however_the_files_write_it_and_an_unknown_
         ("sv", "en"),
         ("Klingon", "en"),
     ]
-    assert [agrees(*pair) for pair in declared] == [True] * 5 + [False] * 2
+    assert [matches_language(*pair) for pair in declared] == [True] * 5 + [False] * 2
 
 
 def test_the_language_is_found_in_both_sides_as_they_are(importing):
     importing(MESSAGES, licence="Apache-2.0", text_may_leave=True)
     rows = posts()
-    detected = detect_fasttext([joined(row["message"], row["reply"]) for row in rows], 1)
+    detected = detect_fasttext([pair_text(row["message"], row["reply"]) for row in rows], 1)
     for row, [(language, score)] in zip(rows, detected, strict=True):
         assert (row["language"], float(row["certainty"])) == (language, pytest.approx(score, abs=1e-6))
     threads = manifest_of("c").threads
@@ -323,8 +323,8 @@ def test_every_turn_but_the_first_answers_the_one_before(turns):
 
 @given(st.text(st.characters(codec="utf-8")), st.text(st.characters(codec="utf-8")))
 def test_both_sides_are_read_on_one_line(message, reply):
-    assert len(joined(message, reply).splitlines()) <= 1
-    assert "  " not in joined(message, reply)
+    assert len(pair_text(message, reply).splitlines()) <= 1
+    assert "  " not in pair_text(message, reply)
 
 
 def test_an_author_is_hashed_and_a_surrogate_refused():

@@ -208,7 +208,7 @@ def _write_acts(folder: Path, rows: Iterable[Mapping[str, Any]], mark: str) -> N
     """Write each act to a file, and a list of the files' digests."""
     with (folder / SUMS).open("w", encoding="utf-8", newline="\n") as sums:
         for row in rows:
-            act = eurlex.published({**row, "url": row["url"] or "", "declared": row["concepts"]})
+            act = eurlex.published_act({**row, "url": row["url"] or "", "declared": row["concepts"]})
             name = f"{row['split']}{mark}/{row['id']}.json"
             content = json.dumps(act, indent=1).encode("ascii")
             (folder / name).parent.mkdir(exist_ok=True)

@@ -1,6 +1,6 @@
--- Each combination of a message's digest (`said`) and a thread that contains the message. Columns: said, thread.
+-- Each combination of a message's digest and a thread that contains the message. Columns: message_digest, thread.
 SELECT DISTINCT
-    said,
+    message_digest,
     thread
 FROM exported
-ORDER BY said, thread
+ORDER BY message_digest, thread

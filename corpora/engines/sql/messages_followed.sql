@@ -1,7 +1,7 @@
 -- The links with their length doubled: each message is linked to its current target's target. A link is dropped if its
--- target has no link, because it is the first message of a thread. Columns: id, above.
+-- target has no link, because it is the first message of a thread. Columns: id, target_id.
 SELECT
     links.id,
-    beyond.above
+    beyond.target_id
 FROM links
-INNER JOIN links AS beyond ON links.above = beyond.id
+INNER JOIN links AS beyond ON links.target_id = beyond.id

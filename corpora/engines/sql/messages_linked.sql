@@ -1,6 +1,6 @@
--- The messages whose parent exists, with the parent's id (`above`). Columns: id, above.
+-- The messages whose parent exists, linked to the parent. Columns: id, target_id (the parent's id).
 SELECT
     replies.id,
-    replies.parent AS above
+    replies.parent AS target_id
 FROM messages AS replies
 INNER JOIN messages AS parents ON replies.parent = parents.id

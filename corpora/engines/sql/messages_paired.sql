@@ -14,7 +14,7 @@ SELECT
     CASE WHEN replies.language = '' THEN coalesce(parents.language, '') ELSE replies.language END AS declared,
     CASE
         WHEN parents.id IS NULL THEN 'unknown_parent'
-        WHEN circles.id IS NOT NULL THEN 'circle'
+        WHEN cycles.id IS NOT NULL THEN 'circle'
         WHEN replies.deleted OR parents.deleted THEN 'deleted'
         WHEN replies.low OR parents.low THEN 'low'
         WHEN replies.empty OR parents.empty THEN 'empty'
@@ -22,6 +22,6 @@ SELECT
     END AS reason
 FROM messages AS replies
 LEFT JOIN messages AS parents ON replies.parent = parents.id
-LEFT JOIN circles ON replies.id = circles.id
+LEFT JOIN cycles ON replies.id = cycles.id
 WHERE replies.parent <> ''
 ORDER BY replies.file, replies.line, replies.turn

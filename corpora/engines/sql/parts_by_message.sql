@@ -3,5 +3,5 @@
 SELECT
     id,
     language,
-    said AS part
+    message_digest AS part
 FROM exported

@@ -5,4 +5,4 @@ SELECT
     exported.language,
     components.part
 FROM exported
-INNER JOIN components ON exported.said = components.said
+INNER JOIN components ON exported.message_digest = components.message_digest

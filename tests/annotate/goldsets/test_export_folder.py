@@ -21,7 +21,7 @@ from annotate.kinds import Answer
 from annotate.models import Judgment, Task
 from annotate.work.judgments import judge
 from annotate.work.queue import take
-from corpora.storage.layout import write_whole
+from corpora.storage.layout import write_atomically
 from tests.annotate.conftest import AGREED, DISPUTED
 from tests.annotate.corpus import SMALL
 from tests.annotate.goldsets.acts import finish, no_file_longer_than, with_manifest
@@ -246,10 +246,10 @@ def test_what_another_command_is_writing_to_the_folder_and_folders_that_are_call
 
 def test_a_file_that_cannot_be_written_to_its_end_stays_as_it_was(tmp_path):
     path = tmp_path / "page.html"
-    write_whole(path, "the first")
+    write_atomically(path, "the first")
     with pytest.raises(UnicodeEncodeError):
-        write_whole(path, "cut off here: \ud800")
+        write_atomically(path, "cut off here: \ud800")
     assert path.read_text() == "the first"
     assert [file.name for file in tmp_path.iterdir()] == ["page.html"]
-    write_whole(path, "the second")
+    write_atomically(path, "the second")
     assert path.read_text() == "the second"

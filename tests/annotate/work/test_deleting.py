@@ -20,7 +20,7 @@ from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
 from corpora.models import Corpus, Draw, Item
 from corpora.storage import inventory
-from corpora.storage.layout import changing, manifest_of
+from corpora.storage.layout import lock_corpus, manifest_of
 from corpora.votes.vote_run import pieces_of
 from tests.annotate import acts
 from tests.annotate.attacks import run_out
@@ -253,7 +253,7 @@ def test_other_files_in_the_folder_of_a_corpus_are_left_and_named_but_not_the_pi
 
 
 def test_a_corpus_that_another_command_is_changing_stays(demo_corpus):
-    with changing(NAME), pytest.raises(CommandError, match="Another command is changing the corpus demo"):
+    with lock_corpus(NAME), pytest.raises(CommandError, match="Another command is changing the corpus demo"):
         delete(corpus=NAME)
     assert Corpus.objects.exists()
 

@@ -10,7 +10,7 @@ from corpora.core import CorpusError
 from corpora.draws.part_draws import CHANCES, DRAWN, DROPPED, FRAME, IDS, sample_filtered
 from corpora.models import Corpus
 from corpora.storage.layout import manifest_of
-from corpora.threads.scorers import filter_digest, filtering
+from corpora.threads.scorers import filter_digest, open_filter
 
 pytestmark = pytest.mark.django_db
 
@@ -48,7 +48,7 @@ def test_so_many_of_each_side_are_drawn_by_the_seed_and_the_draw_knows_which(cor
     samples = drawn_of(corpus)
     ids = ids_of(samples)
     assert len(ids) == len(set(ids)) == 13
-    with filtering("talk") as store:
+    with open_filter("talk") as store:
         dropped = {row["id"] for row in store.fetch("filtered") if row["dropped"]}
     assert dropped_of(samples) == dropped & set(ids)
     assert len(dropped_of(samples)) == 3

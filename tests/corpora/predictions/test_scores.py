@@ -9,7 +9,7 @@ from annotate.actions.registry import call_command
 from corpora.core import CorpusError
 from corpora.models import Corpus, Draw
 from corpora.storage.layout import manifest_of
-from corpora.threads.scorers import filter_counts, filter_digest, filtering
+from corpora.threads.scorers import filter_counts, filter_digest, open_filter
 from tests.corpora.on_disk import bytes_of
 from tests.corpora.test_threads import MESSAGES, TALK
 
@@ -33,7 +33,7 @@ def scoring(corpus, write, printed):
 
 def scores_of(corpus="talk"):
     """Return the score by pair and scorer, whether it is missing, and whether the scorer drops the pair."""
-    with filtering(corpus) as store:
+    with open_filter(corpus) as store:
         rows = store.connection.table("scores").to_arrow_table().to_pylist()
     return {(row["id"], row["scorer"]): (row["score"], row["lacking"], row["dropped"]) for row in rows}
 
@@ -59,7 +59,7 @@ def test_a_pair_goes_where_any_scorer_passes_its_threshold(scoring):
     scoring("b\t0\nc\t1\n", name="words", threshold="0", of="pair")
     assert dropped_by() == {("b", "detoxify"), ("c", "words")}
     assert filter_counts("talk") == {"pairs": 2, "dropped": 2, "lacking": 0}
-    with filtering("talk") as store:
+    with open_filter("talk") as store:
         assert sorted((row["id"], row["dropped"]) for row in store.fetch("filtered")) == [("b", 1), ("c", 1)]
 
 

@@ -4,7 +4,7 @@ import pytest
 
 from annotate.actions.registry import call_command
 from corpora.models import Concept, Label, Vocabulary
-from corpora.vocabulary.concept_index import find, names_in, tops_of, tree_of, vocabulary_named
+from corpora.vocabulary.concept_index import find, names_in, top_concepts, tree_of, vocabulary_named
 from corpora.vocabulary.skos import ids_of
 from corpora.vocabulary.thesaurus import VocabularyError
 from corpora.vocabulary.vocabulary_import import import_vocabulary
@@ -90,7 +90,7 @@ def test_deprecated_concepts_are_reported_and_kept_and_neither_found_nor_browsed
     assert names_in(vocabulary, "en")["a"].text == "wire"
     assert tree_of(vocabulary).narrower.get("b", 0) == 0
     # A concept below a deprecated one becomes a top concept of its scheme.
-    assert [top.key for top in tops_of(vocabulary.schemes.get())] == ["c"]
+    assert [top.key for top in top_concepts(vocabulary.schemes.get())] == ["c"]
     call_command("import_vocabulary", "w", str(write("w.ttl", PREFIXES + OLD)), dry_run=True)
     sentence = (
         "these deprecated concepts are kept for documents that have them, but not offered: 2 concepts: a (use b), d."
