@@ -183,8 +183,8 @@ def test_messages_that_answer_one_another_are_no_pairs_but_those_that_answer_the
     assert [row["id"] for row in posts()] == ["b", "c", "tail", "end"]
 
 
-def circles_of(parents):
-    """Return the messages in circles, found by following the parents of each message."""
+def cycles_of(parents):
+    """Return the messages in cycles, found by following the parents of each message."""
     members = set()
     for start in parents:
         node = parents.get(start)
@@ -196,7 +196,7 @@ def circles_of(parents):
 
 
 @pytest.mark.slow
-def test_the_circles_are_those_that_walking_finds(data_dir):
+def test_the_cycles_are_those_that_walking_finds(data_dir):
     @settings(max_examples=15)
     @given(st.dictionaries(st.integers(0, 12), st.integers(-1, 14), max_size=12))
     def check(parents):
@@ -205,7 +205,7 @@ def test_the_circles_are_those_that_walking_finds(data_dir):
         with open_store("nothing") as store:
             store.rows("messages", pa.Table.from_pylist(messages, schema=schema))
             find_cycles(store)
-            assert {int(row["id"]) for row in store.fetch("messages_in_circles")} == circles_of(parents)
+            assert {int(row["id"]) for row in store.fetch("messages_in_cycles")} == cycles_of(parents)
 
     check()
 

@@ -151,14 +151,14 @@ def test_messages_or_threads_are_never_split_whatever_the_shares(apart):
     @given(EXPORTED, st.lists(st.integers(0, 9), min_size=3, max_size=3).filter(any))
     def check(rows, shares):
         listed = [
-            {"id": str(n), "said": message, "thread": thread, "language": language}
+            {"id": str(n), "message_digest": message, "thread": thread, "language": language}
             for n, (message, thread, language) in enumerate(rows)
         ]
-        schema = pa.schema([(name, pa.string()) for name in ("id", "said", "thread", "language")])
+        schema = pa.schema([(name, pa.string()) for name in ("id", "message_digest", "thread", "language")])
         with open_store("nothing") as store:
             store.rows("exported", pa.Table.from_pylist(listed, schema=schema))
             draw_splits(store, "nothing", Plan("s", tuple(shares), apart=apart))
-            placed = store.connection.sql("SELECT said, thread, split FROM placed").fetchall()
+            placed = store.connection.sql("SELECT message_digest, thread, split FROM placed").fetchall()
         assert len(placed) == len(rows)
         for place in (0, 1) if apart == "thread" else (0,):
             groups = {}
