@@ -160,7 +160,7 @@ def _of_draw(
 ) -> Outcome:
     size = min(requested_size, stream.posts)
     figures = draw_plan.widths(task, stream, size, expected, seconds)
-    needed = draw_plan.needed(task, stream, size, width, expected, seconds)
+    needed = draw_plan.required_shares(task, stream, size, width, expected, seconds)
     if figures["accuracy"] is None:
         raise ActionError(
             f"A draw of {many(size, 'post')} is too small to estimate accuracy. Set --size to a larger number."

@@ -21,7 +21,7 @@ from annotate.controls.replenishment import standing_table
 from annotate.core.option import Option
 from annotate.figures import overview_report
 from annotate.figures.annotator_statistics import unseen_pauses
-from annotate.figures.task_overview import Standing, draw_rows, standing
+from annotate.figures.task_overview import Overview, draw_rows, load_overview
 from annotate.models import Annotator, Task
 from annotate.reports.table_formats import as_lines, underlined
 from annotate.reports.tables import Table, many
@@ -47,7 +47,7 @@ def status_action(values: Values, progress: Progress) -> Outcome:
             "The database belongs to an older version of Assay. Back it up, then run `assay serve` to update it."
         )
         return Outcome([*lines, "", next_step], data={**status, "next": [next_step]})
-    overview, corpora, pauses, people = standing(), corpus_rows(), unseen_pauses(), _people()
+    overview, corpora, pauses, people = load_overview(), corpus_rows(), unseen_pauses(), _people()
     of_classes = {task.name: replenishment.standing(task) for task in replenishment.of_classes()}
     next_steps = _next_steps(corpora, overview, people)
     tables = [
@@ -67,7 +67,7 @@ def status_action(values: Values, progress: Progress) -> Outcome:
     return Outcome(lines, data=data | {"classes": of_classes, "pauses": pauses, "next": next_steps})
 
 
-def _queue_table(overview: Standing) -> tuple[Table | None, str]:
+def _queue_table(overview: Overview) -> tuple[Table | None, str]:
     """Return a table of queues, and a note on how many queues it omits.
 
     Stalled queues come first, followed by the queues that need the most answers.
@@ -147,7 +147,7 @@ def _people_line(people: dict[str, int]) -> str:
 # --- Next steps
 
 
-def _next_steps(corpora: list[dict[str, Any]], overview: Standing, people: dict[str, int]) -> list[str]:
+def _next_steps(corpora: list[dict[str, Any]], overview: Overview, people: dict[str, int]) -> list[str]:
     """Return the next steps as sentences, in the order in which to take them."""
     sentences = []
     if not people["managers"]:
@@ -238,4 +238,4 @@ def draws_action(values: Values, progress: Progress) -> Outcome:
 
 @action("tasks", "List the tasks, with their progress and next step.")
 def tasks_action(values: Values, progress: Progress) -> Outcome:
-    return _list("tasks", standing().tasks)
+    return _list("tasks", load_overview().tasks)

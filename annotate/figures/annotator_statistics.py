@@ -1,9 +1,7 @@
-"""Statistics on annotators, in one task and in all tasks: amount of work, accuracy and hours.
-
-This module only reads data.
+"""Statistics on annotators, in a single task and in all tasks: amount of work, accuracy and hours.
 
 Hours are active time, without idle time. They include voided judgments and answers to hidden gold items, because the
-annotator worked on these too.
+annotator worked on these too. This module only reads data.
 """
 
 from calendar import monthrange
@@ -21,7 +19,7 @@ from annotate.controls import honeypots
 from annotate.core import stages
 from annotate.core.estimation.proportions import proportion
 from annotate.figures.overview_report import Invitation, account_state
-from annotate.figures.task_statistics import DAY, HOUR, by_name, counted_answers, new_pauses, only, picked
+from annotate.figures.task_statistics import DAY, HOUR, by_name, counted_answers, new_pauses, only, pick
 from annotate.kinds import IMPORTED_KINDS
 from annotate.models import Annotator, AnnotatorLanguage, Invite, Judgment, Lease, Membership, Pause, Task, Unit
 from annotate.reports.tables import LazyList
@@ -29,17 +27,17 @@ from annotate.work.permit import midnight
 from annotate.work.routes import Routes, readers_of
 
 AT_WORK, WEEK = timedelta(minutes=15), timedelta(days=7)
-DAYS = 14  # number of days for which the dashboard shows answers
+DAYS = 14  # number of days in the dashboard's plot of answers
 LIVE, ANSWER = Q(voided_at=None), Q(kind=Judgment.ANSWER)
 DECISION = LIVE & Q(kind__in=[Judgment.SETTLE, Judgment.DISCARD])
-MOST_LABELS = 20  # maximum number of labels per annotator, if an answer consists of several labels out of thousands
-MOST_COMMENTS = 200  # maximum number of comments on a page; the newest are shown
+MOST_LABELS = 20  # maximum number of labels per annotator, for kinds whose answers are sets of labels
+MOST_COMMENTS = 200  # maximum number of comments on a page, which shows the newest
 
 
 def names_of(annotators: Iterable[int] | None = None) -> dict[int, str]:
-    """Return the names of annotators, as a mapping from primary key to name.
+    """Return the names of annotators by primary key.
 
-    annotators: primary keys; by default, the names of all annotators are returned.
+    annotators: primary keys; None for all annotators.
     """
     people = Annotator.objects.order_by()
     people = people if annotators is None else people.filter(pk__in=list(annotators))
@@ -47,23 +45,22 @@ def names_of(annotators: Iterable[int] | None = None) -> dict[int, str]:
     return {pk: f"{first} {last}".strip() or username for pk, first, last, username in people.values_list(*fields)}
 
 
-# --- One task
+# --- A single task
 
 
 def people(task: Task) -> list[dict[str, Any]]:
-    """Return a row for each person who judged anything or took a test in the task, sorted by name. A row has:
+    """Return a row for each annotator with judgments or tests in the task, sorted by name. A row has:
 
     annotator, name: primary key and name.
-    active: whether the person may log in.
+    active: whether the annotator may log in.
     answers, skips: number of valid answers and valid skips.
-    taken_back: number of judgments that the annotator withdrew.
-    voided: number of judgments that a manager voided.
-    last: time of the last judgment of any of these kinds.
-    given_back, ran_out: number of assigned units that the annotator returned, and number of those that expired without
-        an answer.
+    taken_back: number of judgments withdrawn by the annotator.
+    voided: number of judgments voided by a manager.
+    last: time of the last of these judgments.
+    given_back, ran_out: number of assigned units that the annotator returned, and that expired without an answer.
     known: asked, right, and accuracy with its interval, on hidden gold items, including voided answers.
     may: queues in which the annotator may work now.
-    left: for each queue in `may`, number of gold items that are still available to the annotator.
+    left: number of gold items that are still available to the annotator, for each queue in `may`.
     """
     rows, met = _people_at_work(task), honeypots.encounters(task)
     pool = honeypots.by_language(task.units.filter(honeypot=True))
@@ -105,12 +102,12 @@ def _people_at_work(task: Task) -> list[dict[str, Any]]:
 
 
 def members(task: Task, memberships: QuerySet[Membership] | None = None) -> list[dict[str, Any]]:
-    """Return a row for each member of a task, in the order in which they were added.
+    """Return a row for each member of a task, in the order they were added.
 
     A row has member (primary key of the membership), annotator, name, username, active, role, quota, answers (number of
     valid answers in the task) and last (time of the last judgment).
 
-    memberships: memberships to return, such as those of a page; by default all of the task.
+    memberships: memberships to return, such as those on a page; None for all of the task.
     """
     listed = (task.memberships.all() if memberships is None else memberships).select_related("annotator__user")
     work = Judgment.objects.filter(unit__task=task, annotator__in=[member.annotator_id for member in listed]).order_by()
@@ -118,7 +115,7 @@ def members(task: Task, memberships: QuerySet[Membership] | None = None) -> list
     by_person = {row["annotator"]: row for row in done}
     fields = "member=pk annotator=annotator_id username=annotator.user.username active=annotator.user.is_active"
     return [
-        picked(member, f"{fields} role quota")
+        pick(member, f"{fields} role quota")
         | {"name": str(member.annotator), "answers": 0, "last": None}
         | by_person.get(member.annotator_id, {})
         for member in listed
@@ -126,14 +123,14 @@ def members(task: Task, memberships: QuerySet[Membership] | None = None) -> list
 
 
 class LabelCounts(NamedTuple):
-    """The number of valid answers, and how many of them have each label."""
+    """The number of valid answers, and the number of answers with each label."""
 
     answers: int
     labels: Counter[str]
 
 
 def label_counts(task: Task) -> dict[int | None, LabelCounts]:
-    """Return the label counts of each annotator. The key None has the counts of all annotators together."""
+    """Return the label counts of each annotator, and their total under the key None."""
     answers, labels = Counter[int | None](), defaultdict[int | None, Counter[str]](Counter)
     rows = counted_answers(task).order_by().values_list("annotator", "label").annotate(Count("pk"))
     for annotator, label, number in rows:
@@ -145,13 +142,14 @@ def label_counts(task: Task) -> dict[int | None, LabelCounts]:
 
 
 def person(task: Task, annotator: Annotator, counts: Mapping[int | None, LabelCounts]) -> dict[str, Any]:
-    """Return the labels and gold answers of one annotator, as lists of rows under the keys `labels` and `known`.
+    """Return an annotator's labels and gold answers, as lists of rows under the keys `labels` and `known`.
 
-    counts: result of label_counts; it may have been computed earlier.
+    counts: result of label_counts, which may be cached.
 
-    labels: most frequent labels first, with label, own (share of the annotator's answers that have it) and all (share
-        of all annotators' answers that have it).
-    known: answers to gold items, latest first, with at, item, text, label, said, right and voided.
+    labels: most frequent labels first, with label, own (share of the annotator's answers with this label) and all
+        (share of all annotators' answers with this label).
+    known: answers to gold items, latest first, with at, item, text, label (gold answer), said (annotator's answer),
+        right and voided.
     """
     everybody, of_person = counts[None], counts.get(annotator.pk, LabelCounts(0, Counter()))
     answered = max(1, of_person.answers)
@@ -163,7 +161,7 @@ def person(task: Task, annotator: Annotator, counts: Mapping[int | None, LabelCo
             for label, number in most_used[: MOST_LABELS if task.kind.form.several else None]
         ],
         "known": [
-            picked(judgment, "at=answered_at item=unit.item.key text=unit.item.text label=unit.known_answer said=label")
+            pick(judgment, "at=answered_at item=unit.item.key text=unit.item.text label=unit.known_answer said=label")
             | {"right": honeypots.is_right(judgment), "voided": judgment.voided_by_id is not None}
             for judgment in gold_judgments.order_by("-answered_at")
         ],
@@ -173,16 +171,16 @@ def person(task: Task, annotator: Annotator, counts: Mapping[int | None, LabelCo
 def comments(task: Task, of: Annotator | None = None) -> list[dict[str, Any]]:
     """Return the newest comments in a task, at most MOST_COMMENTS.
 
-    of: annotator whose comments to return; by default, those of all annotators are returned.
+    of: annotator whose comments to return; None for all annotators.
 
     Comments on voided answers are included. A row has at, annotator, name, unit, text, kind (of the judgment), label,
     comment and voided.
     """
-    # Use a condition instead of a join, so that the query uses the index of comments and does not read all judgments.
+    # Use EXISTS instead of a join, so that the query uses the index of comments and doesn't read all judgments.
     of_task = Exists(Unit.objects.filter(pk=OuterRef("unit"), task=task))
     written = Judgment.objects.filter(of_task, **only(of)).exclude(comment="")
     return [
-        picked(judgment, "at=answered_at annotator=annotator_id unit=unit_id text=unit.item.text kind label comment")
+        pick(judgment, "at=answered_at annotator=annotator_id unit=unit_id text=unit.item.text kind label comment")
         | {"name": str(judgment.annotator), "voided": judgment.voided_at is not None}
         for judgment in written.select_related("annotator__user", "unit__item").order_by("-pk")[:MOST_COMMENTS]
     ]
@@ -192,25 +190,25 @@ def comments(task: Task, of: Annotator | None = None) -> list[dict[str, Any]]:
 
 
 def unseen_pauses() -> list[dict[str, Any]]:
-    """Return the pauses that no manager has seen, newest first.
+    """Return the pauses not yet seen by a manager, newest first.
 
     A row has task, name (of the annotator), right, asked and at.
     """
     pauses = new_pauses().select_related("task", "annotator__user").order_by("-at", "-pk")
-    return [{"task": of.task.name, "name": str(of.annotator), **picked(of, "right asked at")} for of in pauses]
+    return [{"task": of.task.name, "name": str(of.annotator), **pick(of, "right asked at")} for of in pauses]
 
 
 def pauses(task: Task, of: Annotator | None = None) -> list[dict[str, Any]]:
     """Return all pauses in a task, newest first. Among other keys, a row has:
 
     running: whether the annotator is still paused.
-    new: whether no manager has seen the pause.
+    new: whether no manager has seen the pause yet.
 
-    of: annotator whose pauses to return; by default, those of all annotators are returned.
+    of: annotator whose pauses to return; None for all annotators.
     """
     rows = task.pauses.filter(**only(of)).select_related("annotator__user", "by", "lifted_by").order_by("-at", "-pk")
     return [
-        picked(pause, "pause=pk annotator=annotator_id right asked reason at lifted_at")
+        pick(pause, "pause=pk annotator=annotator_id right asked reason at lifted_at")
         | {"name": str(pause.annotator), "by": _user(pause.by), "lifted_by": _user(pause.lifted_by)}
         | {"running": pause.lifted_at is None}
         | {"new": pause.lifted_at is None and pause.by is None and not pause.reason}
@@ -228,10 +226,10 @@ def consents(task: Task) -> list[dict[str, Any]]:
     A row has annotator, name, at and withdrawn_at, which is None while the consent is valid.
     """
     consents = task.consents.select_related("annotator__user").order_by("-at", "-pk")
-    return [{**picked(of, "annotator=annotator_id at withdrawn_at"), "name": str(of.annotator)} for of in consents]
+    return [{**pick(of, "annotator=annotator_id at withdrawn_at"), "name": str(of.annotator)} for of in consents]
 
 
-def not_agreed(task: Task) -> list[str]:
+def names_without_consent(task: Task) -> list[str]:
     """Return the names of the qualified annotators who have not consented to sensitive work."""
     readers = readers_of([Routes.load(task)])[task.pk]
     lacking = set().union(*readers.passed.values()) - set().union(*readers.agreed.values())
@@ -242,13 +240,13 @@ def not_agreed(task: Task) -> list[str]:
 
 
 def everybody() -> dict[int, dict[str, Any]]:
-    """Return the work of each person who judged anything, by primary key. A row has:
+    """Return the work of each annotator with judgments or pauses, by primary key. A row has:
 
-    tasks: names of the tasks in which the annotator judged.
+    tasks: names of the tasks in which the annotator has judgments.
     answers, decisions: number of valid answers and valid decisions.
-    hours: mapping from "today", "week" and "all" to hours; the week is the last seven days.
+    hours: hours under the keys "today", "week" (the last seven days) and "all".
     right: estimated accuracy on the gold items of all tasks; None if there are none.
-    same: estimated share of answers that match the label, among units for which several people were asked.
+    same: estimated share of answers that match the label, on units assigned to several annotators.
     paused: number of open tasks in which the annotator is paused.
     last: time of the annotator's last judgment.
     """
@@ -287,10 +285,10 @@ NO_WORK: dict[str, Any] = {
 def with_accounts(work: Mapping[int, dict[str, Any]]) -> LazyList:
     """Return a row for each annotator, sorted by name, with their current account and their work.
 
-    work: result of everybody; it may have been computed earlier.
+    work: result of everybody, which may be cached.
 
-    In addition to the keys of their work, a row has annotator, name, username, active, adjudicates, languages (mapping
-    from code to level), groups, state (how the person can log in) and last, which includes their last login.
+    In addition to the keys of their work, a row has annotator, name, username, active, adjudicates, languages (levels
+    by code), groups, state (how the annotator can log in) and last, which includes their last login.
     """
     names, now = names_of(), timezone.now()
     order = sorted(names, key=lambda pk: (names[pk].casefold(), pk))
@@ -305,9 +303,9 @@ def with_accounts(work: Mapping[int, dict[str, Any]]) -> LazyList:
 
 
 def _accounts(people: Collection[int] | None) -> dict[int, dict[str, Any]]:
-    """Return the accounts of these annotators, or of all annotators for None, by primary key.
+    """Return annotators' accounts by primary key, as dicts, which takes a fifth of the time of loading models.
 
-    Reading models instead takes five times as long.
+    people: primary keys of the annotators, or None for all.
     """
     columns = ["pk", "adjudicates", "username", "is_active", "password", "last_login"]
     paths = [*columns[:2], *(f"user__{column}" for column in columns[2:])]
@@ -325,7 +323,10 @@ class _Details:
 
 
 def _details(people: Collection[int] | None) -> dict[int, _Details]:
-    """Return the details of these annotators, or of all annotators for None, by primary key."""
+    """Return annotators' details by primary key.
+
+    people: primary keys of the annotators, or None for all.
+    """
     details: dict[int, _Details] = defaultdict(_Details)
     chosen = {} if people is None else {"annotator__in": people}
     languages = AnnotatorLanguage.objects.filter(**chosen).order_by("pk")
@@ -356,8 +357,8 @@ def _with_account(
 
 
 _COMPARED = LIVE & ANSWER & Q(unit__honeypot=False, unit__stage=stages.LABELLED, unit__redundancy__gt=1)
-# Numbers of judgments. `compared` counts valid answers to labelled units for which several people were asked, and
-# `same` counts those that match the label.
+# Numbers of judgments. `compared` counts valid answers to labelled units that were assigned to several annotators, and
+# `same` counts the answers among these that match the label.
 _COUNTS = {
     "answers": Count("pk", filter=LIVE & ANSWER),
     "decisions": Count("pk", filter=DECISION),
@@ -367,7 +368,7 @@ _COUNTS = {
 
 
 def _work() -> dict[int, list[dict[str, Any]]]:
-    """Return a row for each task in which an annotator judged anything, by annotator. One query reads all judgments."""
+    """Return a row for each task in which an annotator has judgments, by annotator. A single query reads them all."""
     rows: QuerySet[Judgment, Any] = Judgment.objects.order_by().values("annotator", "unit__task")
     names, work = dict(Task.objects.values_list("pk", "name")), defaultdict[int, list[dict[str, Any]]](list)
     for row in rows.annotate(**_COUNTS, seconds=Sum("active_seconds"), last=Max("answered_at")):
@@ -380,9 +381,9 @@ def _estimate(part: int, whole: int) -> dict[str, Any] | None:
 
 
 def _judgments_since(since: datetime) -> QuerySet[Judgment]:
-    """Return the judgments that were made in Assay after a point in time.
+    """Return the judgments made in Assay since a point in time.
 
-    The query uses the index of each person's judgments, so that it does not read earlier judgments.
+    The query uses the index on annotators' judgments, so it doesn't read earlier judgments.
     """
     judgments = Judgment.objects.filter(annotator__in=Annotator.objects.order_by().values("pk"), answered_at__gte=since)
     return judgments.exclude(unit__task__kind_slug__in=IMPORTED_KINDS).order_by()
@@ -399,11 +400,11 @@ def _gold_accuracy() -> dict[int, dict[str, Any] | None]:
 
 
 def at_work_now() -> dict[str, Any]:
-    """Return the current activity.
+    """Return the current activity, as a dict with:
 
-    people: number of annotators who judged anything within AT_WORK.
+    people: number of annotators with a judgment within the last AT_WORK.
     hour, today: number of valid answers in the last hour, and since midnight.
-    at: time to which these numbers refer.
+    at: time of these numbers.
     """
     now, day = timezone.localtime(), midnight()
     counts = _judgments_since(min(day, now - HOUR)).aggregate(
@@ -415,10 +416,10 @@ def at_work_now() -> dict[str, Any]:
 
 
 def activity() -> dict[str, Any]:
-    """Return the activity in the last DAYS days, as a dict with days and people.
+    """Return the recent activity, as a dict with:
 
-    days: number of valid answers on each day, in the installation's time zone, today last.
-    people: for each task, by primary key, number of annotators who judged anything in the last seven days.
+    days: number of valid answers on each of the last DAYS days, in the installation's time zone, today last.
+    people: number of annotators with judgments in the last seven days, by the task's primary key.
     """
     starts = [midnight() - number * DAY for number in reversed(range(DAYS))]
     recent = _judgments_since(starts[0])
@@ -433,7 +434,7 @@ def activity() -> dict[str, Any]:
 
 
 def timesheet(month: date) -> list[dict[str, Any]]:
-    """Return the work in a month, with a row for each person, day and task.
+    """Return the work in a month, with a row for each annotator, day and task.
 
     Days are in the installation's time zone. A row has name, username, day, task, answers and skips (valid, or voided
     by a manager), decisions and hours.
@@ -452,10 +453,10 @@ def timesheet(month: date) -> list[dict[str, Any]]:
 
 
 def _work_on(day: date) -> Iterable[Mapping[str, Any]]:
-    """Return a row for each person and task on a day.
+    """Return a row for each annotator and task on a day.
 
-    A separate query for each day uses the index. It is much faster on SQLite than one query that computes the day of
-    each judgment.
+    A separate query for each day can use the index. On SQLite, it is much faster than a single query that computes the
+    day of each judgment.
     """
     start, end = (datetime.combine(date, time(), timezone.get_current_timezone()) for date in (day, day + DAY))
     paid = LIVE | Q(voided_by__isnull=False)

@@ -1,4 +1,4 @@
-"""The dashboard's list of what needs a manager's attention, and its length for the link to the dashboard."""
+"""The dashboard's list of entries that need a manager's attention, and its length for the link to the dashboard."""
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
@@ -8,37 +8,37 @@ from typing import Any
 from django.core.cache import cache
 
 from annotate.figures import annotator_statistics, task_statistics
-from annotate.figures.figure_cache import PATIENCE, BeingCountedError, figures
+from annotate.figures.figure_cache import PATIENCE, StatisticsPending, figures
 from annotate.figures.queue_states import queue_states_of
 from annotate.models import Flag, Job, Task
 from annotate.work.accounts import pending_requests
 from annotate.work.adjudication import adjudicator_counts
 
-FEW = 5  # maximum number of stalled queues of each task, and of failed jobs
-COUNT = "attention"  # key of the cached length
-KEPT = 30  # time for which the length is cached, in seconds
+FEW = 5  # maximum number of failed jobs, and of stalled queues for each task
+COUNT = "attention"  # cache key of the list's length
+KEPT = 30  # how long the length is cached, in seconds
 
 
 def all_tasks(patience: float = PATIENCE) -> tuple[Any, datetime | None]:
-    """Return ((rows, states, activity), counted_at): a row for each task, the state of each open task, the activity of
-    annotators, and the time at which these figures were computed if they come from the cache.
+    """Return ((rows, states, activity), counted_at): a row for each task, the state of each open task, the annotators'
+    activity, and, if these statistics come from the cache, the time when they were computed.
 
-    patience: as for figures.
+    patience: as in figures.
     """
     return figures(
         "tasks",
         None,
-        lambda: (task_statistics.overview(), _states(), annotator_statistics.activity()),
+        lambda: (task_statistics.overview(), _task_states(), annotator_statistics.activity()),
         patience=patience,
     )
 
 
-def _states() -> dict[str, dict[str, Any]]:
-    """Return the state of each open task by name. It is small, because every request for the dashboard reads it.
+def _task_states() -> dict[str, dict[str, Any]]:
+    """Return the state of each open task by name. It is kept small, because every request for the dashboard reads it.
 
     stuck: number of stalled queues.
-    stalled: name and description of the first FEW of them.
-    is_unread: whether items wait, but nobody reads any of the task's queues.
+    stalled: name and description of the first FEW stalled queues.
+    is_unread: whether items are waiting, but no annotator reads any of the task's queues.
     """
     tasks = {task.pk: task for task in Task.objects.filter(is_open=True)}
     states = {}
@@ -51,12 +51,12 @@ def _states() -> dict[str, dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Entry:
-    """An entry of the list about one task.
+    """An entry of the list about a task.
 
     row: the task's row.
-    about: "paused" (new pauses), "queue" (a stalled queue), "more" (further stalled queues) or "adjudicator" (items
-        wait for an adjudicator, but there is none).
-    detail: the stalled queue, or the number of further ones.
+    about: "paused" (new pauses), "queue" (a stalled queue), "more" (further stalled queues) or "adjudicator" (items are
+        waiting for an adjudicator, but there is none).
+    detail: the stalled queue, or the number of further stalled queues.
     """
 
     row: Mapping[str, Any]
@@ -66,11 +66,11 @@ class Entry:
 
 @dataclass(frozen=True)
 class Attention:
-    """The list.
+    """The list of everything that needs attention.
 
-    flags, requests: number of open flags and of open language requests
+    flags, requests: number of open flags, and number of open language requests
     failed: failed jobs
-    entries: entries about single tasks
+    entries: entries about tasks
     """
 
     flags: int
@@ -83,13 +83,13 @@ class Attention:
 
     @property
     def unadjudicated(self) -> set[str]:
-        """The names of the tasks in which items wait for an adjudicator, but there is none."""
+        """The names of the tasks in which items are waiting for an adjudicator, but there is none."""
         return {entry.row["name"] for entry in self.entries if entry.about == "adjudicator"}
 
 
 def attention(rows: Iterable[Mapping[str, Any]], states: Mapping[str, Any]) -> Attention:
-    """Return what needs attention now. The arguments are the figures of `all_tasks`."""
-    # The figures do not include tasks that were opened after the computation, and may include tasks closed after it.
+    """Return the current list. The arguments are the statistics from `all_tasks`, which may be cached."""
+    # Statistics from the cache don't include tasks opened since then, and may include tasks closed since then.
     tasks = {task.name: task for task in Task.objects.filter(is_open=True).only("name", "members_only")}
     open_rows = [row for row in rows if row["name"] in states and row["name"] in tasks]
     deciding = [row for row in open_rows if row["adjudication"]]
@@ -100,7 +100,7 @@ def attention(rows: Iterable[Mapping[str, Any]], states: Mapping[str, Any]) -> A
         failed=list(Job.objects.failed()[:FEW]),
         entries=[
             *(Entry(row, "paused") for row in rows if row["newly_paused"]),
-            *(entry for row in open_rows for entry in _stalled(row, states[row["name"]])),
+            *(entry for row in open_rows for entry in _stalled_entries(row, states[row["name"]])),
             *(Entry(row, "adjudicator") for row in deciding if not able[tasks[row["name"]].pk]),
         ],
     )
@@ -108,19 +108,19 @@ def attention(rows: Iterable[Mapping[str, Any]], states: Mapping[str, Any]) -> A
     return result
 
 
-def _stalled(row: Mapping[str, Any], state: Mapping[str, Any]) -> Iterator[Entry]:
+def _stalled_entries(row: Mapping[str, Any], state: Mapping[str, Any]) -> Iterator[Entry]:
     yield from (Entry(row, "queue", queue) for queue in state["stalled"])
     if (more := state["stuck"] - FEW) > 0:
         yield Entry(row, "more", more)
 
 
 def attention_count() -> int:
-    """Return the length of the list. It is 0 until a page has triggered the computation for large tasks."""
+    """Return the length of the list, or 0 if large tasks' statistics have not been computed for a page yet."""
     number: int | None = cache.get(COUNT)
     if number is None:
         try:
             (rows, states, _), _ = all_tasks(patience=0)
-        except BeingCountedError:
+        except StatisticsPending:
             return 0
         number = len(attention(rows, states))
     return number

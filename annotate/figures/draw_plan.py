@@ -1,4 +1,4 @@
-"""The size of a uniform draw for a required interval width, and the widths that result from a draw.
+"""Plan uniform draws: the size for a required interval width, and the interval widths for a given size.
 
 Widths are computed in `interval_width.py`. All widths are fractions. This module only reads data.
 """
@@ -39,19 +39,19 @@ from corpora.models import Item
 from corpora.predictions.panels import first_votes
 
 FEW, HIDDEN = "few", "hidden"  # reasons why no uniform draw is sufficient
-CURVE_SHARES = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)  # audit shares for which the curve has a point
-FEWEST = 30  # a language with fewer posts in the draw has no figures
-# The audit shares to try: the share of posts to audit, among posts on which the detectors agree.
+CURVE_SHARES = (0.02, 0.05, 0.1, 0.15, 0.2, 0.3, 0.5)  # audit shares of the points on the curve
+FEWEST = 30  # minimum number of posts in the draw for a language to be reported
+# The audit shares to try, as shares of the posts on which the detectors agree.
 AUDIT_SHARES = (0.02, 0.03, 0.05, 0.08, 0.1, 0.15, 0.2, 0.3, 0.5, 1.0)
-SPARE = 1.2  # factor for the audits of a draw whose number of agreed posts is only expected
+SPARE = 1.2  # safety factor for the audits of a draw whose number of agreed posts is only an expectation
 LEAST_AUDITS = 5  # minimum number of audits per language
 MOST_ALONE = 1_000_000  # maximum number of posts in a set for one language
-ENLARGED_BY = 0.1  # additional work of each kind to compare, as a share of the current reading
+ENLARGED_BY = 0.1  # amount of additional work for comparing the kinds of work, as a share of the current reading
 LABEL_MEASURES = ("recall", "precision", ERROR)
 
 
 class Pace(NamedTuple):
-    """The pace of one annotator: seconds per post, and hours per week."""
+    """An annotator's pace: seconds per post, and hours per week."""
 
     seconds: float
     weekly: float
@@ -67,10 +67,10 @@ def usual_task(**options: Any) -> Task:
 
 
 def stream_of(corpus_name: str, task: Task) -> Stream:
-    """Return the posts of a corpus, grouped by how the detectors label them in a task.
+    """Count the posts of a corpus by the label that they would get in a task.
 
-    Posts on which the detectors agree are counted by label. All other posts are counted by the language of the first
-    queue that would get them. Raise CorpusError if the posts have no votes.
+    Posts on which the detectors agree are counted by label. All other posts are counted by the language of their first
+    queue. Raise CorpusError if the posts have no votes.
     """
     routes = Routes.load(task)
     agreed: Counter[str] = Counter()
@@ -85,7 +85,7 @@ def stream_of(corpus_name: str, task: Task) -> Stream:
 
 
 def draw_of(task: Task, size: int) -> Draw:
-    """Return a uniform draw of `size` posts, with audits and checks as in the task's options."""
+    """Return a uniform draw of `size` posts, with the audits and checks in the task's options."""
     least = CHECK_LEAST if task.check_share else 0
     check_options = Checks(task.check_share, least, task.audit_recheck, task.check_share)
     return Draw(size, task.audit_share, task.audit_least, check_options)
@@ -103,9 +103,8 @@ def languages_of(stream: Stream) -> list[str]:
 def cheapest(stream: Stream, is_enough: Callable[[Draw], bool], checks: Checks = NO_CHECKS) -> Draw | None:
     """Return the sufficient draw that requires the least reading, or None if no draw is sufficient.
 
-    stream: the posts to draw from, which determine the sizes to try.
-    is_enough: function that returns whether a draw is sufficient; if a size is sufficient, all larger sizes must be
-        too.
+    stream: posts to draw from, which determine the sizes to try.
+    is_enough: function that returns whether a draw is sufficient; if a size is sufficient, so must be all larger ones.
     checks: checks of the annotators in every draw.
     """
     best: Draw | None = None
@@ -119,22 +118,19 @@ def cheapest(stream: Stream, is_enough: Callable[[Draw], bool], checks: Checks =
 
 
 def least_audit(draw: Draw, is_enough: Callable[[Draw], bool]) -> Draw | None:
-    """Return the sufficient draw with the smallest audit share, or None if no share is sufficient.
-
-    The shares to try are multiples of a thousandth.
-    """
+    """Return the sufficient draw with the smallest audit share, in steps of 0.001, or None if there is none."""
     draws = [draw._replace(share=thousandths / 1000) for thousandths in range(1001)]
     place = bisect_left(draws, True, key=is_enough)
     return draws[place] if place < len(draws) else None
 
 
 def sufficient_share(task: Task, stream: Stream, size: int) -> float:
-    """Return the smallest share, at least the task's own, that audits enough posts to measure the detectors.
+    """Return the smallest audit share that is enough to measure the detectors, and at least the task's own.
 
-    The result is a multiple of a hundredth, or the task's share if that is enough. If not all posts are drawn, the
-    number of agreed posts varies with the draw, so more audits are required.
+    The result is a multiple of 0.01, or the task's share if that is enough. If not all posts are drawn, the number of
+    agreed posts varies with the draw, so more audits are required.
 
-    size: number of posts to draw, at most the posts of the stream.
+    size: number of posts to draw, at most the number in the stream.
     """
     task_draw = draw_of(task, size)
     agreed = size / stream.posts * sum(stream.agreed.values())
@@ -146,12 +142,12 @@ def sufficient_share(task: Task, stream: Stream, size: int) -> float:
 
 
 class OwnSet(NamedTuple):
-    """A set for one language.
+    """A set for a single language.
 
     posts: number of posts to draw.
-    inside: expected number of the drawn posts that are in the language.
+    inside: expected number of drawn posts in the language.
     decoys: number of decoys among the posts.
-    without_decoys: mapping from the share of false Yes to the interval width without decoys.
+    without_decoys: interval width without decoys, by the share of false Yes.
     """
 
     posts: int
@@ -161,11 +157,10 @@ class OwnSet(NamedTuple):
 
 
 @cache
-def alone(measure: str, expected: Expected, wished: float) -> OwnSet | None:
-    """Return the smallest recall- or precision-oriented set with the required width.
+def single_language_set(measure: str, expected: Expected, wished: float) -> OwnSet | None:
+    """Return the smallest recall- or precision-oriented set with the required width, and the default number of decoys.
 
-    The set has the default number of decoys. Return None if no design estimates this measure, or if no set is large
-    enough.
+    Return None if no design estimates this measure, or if no set is large enough.
     """
     if measure not in DESIGNED:
         return None
@@ -181,7 +176,7 @@ def alone(measure: str, expected: Expected, wished: float) -> OwnSet | None:
 
 
 def is_stated(estimate: Estimate) -> bool:
-    """Return whether an estimate is based on enough data, so that its interval can be used for planning."""
+    """Return whether an estimate is based on enough data to be reported with its interval."""
     return estimate != UNKNOWN and estimate.count >= LEAST_COUNT * ENOUGH
 
 
@@ -199,11 +194,11 @@ def plan(
     """Return a plan, as a dict with posts, agreed (share of posts on which the detectors agree), rows, draw and recall.
 
     wished: required width.
-    done: function that is called with 1 after each row.
+    done: called with 1 after each row.
 
     rows: a row for each measure and language, see _Planner.row.
-    draw: the draw with the least reading among those with the required width in more than half of the rows, see
-        _Planner.draw. Rows for which no draw is sufficient do not count. None if there is no such draw.
+    draw: draw with the least reading that gives the required width for more than half of the rows, except rows without
+        a sufficient draw, see _Planner.draw; None if there is no such draw.
     recall: languages for which that draw does not give the required width of recall, see _Planner.reach.
     """
     planner = _Planner(stream, task, expected, wished, pace)
@@ -251,19 +246,19 @@ class _Planner:
     def row(self, measure: str, label: str) -> dict[str, Any]:
         """Return the plan for a measure in a language. A row has:
 
-        measure, language: the measure and the language; the language is "" for all languages together.
+        measure, language: the measure and the language, which is "" for all languages.
         share: share of posts in the language.
-        needs: the sufficient draw that requires the least reading; None if there is none. It has size, audit_share,
-            audit_least and reading over all languages, and for this language posts, disputed, audits, checks, hours and
-            weeks (of one person).
+        needs: sufficient draw that requires the least reading, or None. It has size, audit_share, audit_least and
+            reading over all languages, and for this language posts, disputed, audits, checks, hours and weeks (for one
+            annotator).
         why: FEW or HIDDEN if there is no sufficient draw, otherwise "".
         alone: number of posts in a set for this language only; None if the corpus has too few, or if no design
             estimates the measure.
         decoys: number of decoys among these posts.
-        without_decoys: interval width without decoys, as a list of dicts with false_yes (share of false Yes) and width.
+        without_decoys: interval widths without decoys, as dicts with false_yes (share of false Yes) and width.
         """
         share = self.stream.share(label) if label else 1.0
-        separate = alone(measure, self.expected, self.wished)
+        separate = single_language_set(measure, self.expected, self.wished)
         if separate is not None and share * self.stream.posts < separate.inside:
             separate = None
         draw, needs = self.cheapest(lambda draw: self.suits(measure, label, draw)), None
@@ -294,7 +289,7 @@ class _Planner:
     def draw(self, draw: Draw) -> dict[str, Any]:
         """Describe a draw: size, audit_share, audit_least, disputed, audits, checks, contested, hours and weeks.
 
-        contested: expected number of additional posts to read because an audit fails.
+        contested: expected number of additional posts to read because audits fail.
         """
         part = draw.size / self.stream.posts
         rule = self.expected.wrong, self.task.audit_limit
@@ -304,13 +299,13 @@ class _Planner:
         return {**self._options(draw), **self._read(reading(self.stream, draw)), "contested": more}
 
     def reach(self, label: str, draw: Draw) -> dict[str, Any]:
-        """Describe what is needed to estimate recall in a language. The result has:
+        """Describe the audits required to estimate recall in a language. The result has:
 
         language, posts: the language, and its number of posts in the draw.
         width: width of the interval in this draw.
         elsewhere: number of audits in all other languages in this draw.
-        stated: number of these audits that is needed to estimate recall; None if no number is sufficient.
-        wished: number of these audits that is needed for the required width; None if no number is sufficient.
+        stated: number of audits in other languages required to estimate recall; None if no number is sufficient.
+        wished: number of audits in other languages required for the required width; None if no number is sufficient.
         """
 
         def can_be_stated(candidate: Draw) -> bool:
@@ -329,11 +324,11 @@ class _Planner:
         }
 
 
-# --- The widths of one draw
+# --- The interval widths of a given draw
 
 
 def widths(task: Task, stream: Stream, size: int, expected: Expected, seconds: int) -> dict[str, Any]:
-    """Return the interval widths that a draw gives.
+    """Return the interval widths of a draw.
 
     The result has expected, share, accuracy, error, languages, typical, curve and next. A width is None if there is no
     interval.
@@ -343,16 +338,16 @@ def widths(task: Task, stream: Stream, size: int, expected: Expected, seconds: i
     typical: the language in the middle of this list.
     curve: a point for each of CURVE_SHARES and for the task's own audit share. It has share, audits, read (posts to
         read), hours, and the widths for accuracy, overall error, and recall and precision in the typical language.
-    next: such a point for each draw with more work of one kind, the most beneficial for accuracy first. It also has
-        work (AUDITS, CHECKS, SECONDS or POSTS) and more (number of additional readings, including those by
-        adjudicators; about ENLARGED_BY of the current reading).
+    next: a point for each draw with more work of one kind, narrowest interval of accuracy first. It also has work
+        (AUDITS, CHECKS, SECONDS or POSTS) and more (number of additional readings, including those by adjudicators,
+        about ENLARGED_BY of the current reading).
     """
     draw = draw_of(task, size)
     calculator = _Widths(stream, draw, expected, seconds)
     curve: dict[float, dict[str, Any]] = {}
     for share in sorted({*CURVE_SHARES, draw.share}):
         point = calculator.point(draw._replace(share=share))
-        # Different shares result in the same draw if it has only the minimum of audits. Keep the task's own share.
+        # Different shares give the same draw if all audits are required by the minimum. Keep the task's own share.
         audits = round(point["audits"], 6)
         if audits not in curve or share == draw.share:
             curve[audits] = point
@@ -398,8 +393,7 @@ class _Widths:
     def enlarged(self) -> Iterator[dict[str, Any]]:
         """Yield a point for a draw with more work of each kind.
 
-        The additional work is ENLARGED_BY of the current reading, or all the remaining work of this kind if that is
-        less.
+        The additional work is ENLARGED_BY of the current reading, or less if less work of this kind remains.
         """
         stream, draw, checks = self.stream, self.draw, self.draw.checks
         current_reading = reading(stream, draw)
@@ -421,14 +415,14 @@ class _Widths:
                 yield {"work": work, **self.point(larger), "more": reading(stream, larger).work - current_reading.work}
 
 
-def needed(
+def required_shares(
     task: Task, stream: Stream, size: int, wished: float, expected: Expected, seconds: int
 ) -> list[dict[str, Any]]:
     """Return the smallest audit share that gives the required width for each measure.
 
-    A row has measure, share, audits, read and hours. There is a row for accuracy, one for the overall error, and one
-    for each of LABEL_MEASURES. In a row for one of LABEL_MEASURES, most of the languages with at least FEWEST posts
-    have the required width. If auditing every post is not sufficient, all values except measure are None.
+    There is a row for accuracy, for the overall error, and for each of LABEL_MEASURES, with measure, share, audits,
+    read and hours. For LABEL_MEASURES, most of the languages with at least FEWEST posts must have the required width.
+    If auditing every post is not sufficient, all values except measure are None.
     """
     calculator = _Widths(stream, draw_of(task, size), expected, seconds)
     figures = {"accuracy": [""], "error in all": [""], **dict.fromkeys(LABEL_MEASURES, calculator.languages)}

@@ -1,8 +1,8 @@
-"""A cache for the statistics of large tasks and installations, which take seconds to compute.
+"""A cache for statistics on large tasks and installations, which take seconds to compute.
 
-A page shows the last statistics with their time, and starts an update in the background. If there are no statistics
-yet, it shows a message and reloads. Small statistics are computed for each request. The cache consists of
-files in the data folder, which all processes of the server share.
+A page shows the cached statistics with their time, and starts an update in the background. If nothing is cached yet, it
+shows a message and reloads. Statistics on small tasks are computed for each request. The cache consists of files in the
+data folder, which are shared by all processes of the server.
 """
 
 import logging
@@ -22,38 +22,36 @@ from annotate.models import Annotator, Task
 from corpora.models import Draw
 
 LARGE = 5_000  # minimum number of drawn items for caching
-EACH = 10  # An annotator counts as this many items, because forecasts simulate people.
+EACH = 10  # number of items that an annotator counts as, because forecasts simulate annotators
 FRESH = 10.0  # minimum age of statistics before they are updated, in seconds
-SHARE = 0.05  # maximum share of the time that the server spends on updates for one page
-# Pages and parts of pages that show statistics of one task.
+SHARE = 0.05  # maximum share of the server's time spent on updates for a page
+# Pages and parts of pages with statistics on a single task.
 PAGES = ("progress", "items", "people", "labels", "agreement", "preferences", "queues", "stands")
-OF_ALL = ("tasks", "dates", "everybody")  # pages that show statistics of all tasks
+OF_ALL = ("tasks", "dates", "everybody")  # pages with statistics on all tasks
 HOUR, DAY = 3600, 24 * 3600  # seconds
 PATIENCE = 0.15  # how long a page waits for statistics that are not cached, in seconds
-CHANGED = "changed"  # key under which the time of the last invalidation is cached
+CHANGED = "changed"  # cache key of the time of the last invalidation
 
 logger = logging.getLogger(__name__)
-_under_way: dict[str, Thread] = {}
+_running: dict[str, Thread] = {}
 _failed: dict[str, Exception] = {}
 _lock = Lock()
 
 
-class BeingCountedError(Exception):
-    """The statistics are being computed and are not available yet."""
+class StatisticsPending(Exception):
+    """Raised if statistics are still being computed."""
 
 
 def figures(
     page: str, task: Task | None, count: Callable[[], Any], *, patience: float | None = PATIENCE
 ) -> tuple[Any, datetime | None]:
-    """Return the statistics for a page.
+    """Return the statistics for a page, and the time when they were computed, or None if they are not from the cache.
 
-    If they are from the cache, also return when they were computed, otherwise None.
-
-    task: task that the page is about; None if it is about all tasks.
+    task: the page's task; None if the page is about all tasks.
     count: function that computes the statistics.
     patience: maximum time to wait if nothing is cached (seconds); None for no limit, and 0 to start no computation.
 
-    Raise BeingCountedError if the statistics are not available within that time.
+    Raise StatisticsPending if the statistics are not available within that time.
     """
     draws = Draw.objects.filter(tasks=task) if task else Draw.objects.all()
     people = Annotator.objects.order_by().annotate(number=Func("pk", function="COUNT")).values("number")
@@ -62,30 +60,30 @@ def figures(
     key = _key(page, task)
     cached = caches["figures"].get(key)
     if cached is None:
-        # The computation may have failed since the last request. In that case, raise its error, because otherwise the
-        # page would reload forever.
+        # If the computation has failed since the last request, raise its error. Otherwise, the page would reload
+        # forever.
         if patience == 0:
-            raise BeingCountedError
+            raise StatisticsPending
         if key not in _failed:
-            _begin(key, count).join(patience)
+            _start_count(key, count).join(patience)
         if error := _failed.pop(key, None):
             raise error
         cached = caches["figures"].get(key)
         if cached is None:
-            raise BeingCountedError
+            raise StatisticsPending
         return cached[0], None
     statistics, computed_at, took = cached
     if patience != 0 and not 0 <= (timezone.now() - computed_at).total_seconds() < max(FRESH, took / SHARE):
-        _begin(key, count)
+        _start_count(key, count)
     return statistics, computed_at
 
 
-def foretold(task: Task, states: Mapping[str, Any]) -> dict[str, Any] | None:
-    """Return the forecast for a task. It is cached for an hour, or until the task's queues change.
+def cached_forecast(task: Task, states: Mapping[str, Any]) -> dict[str, Any] | None:
+    """Return the forecast for a task, or None if no unit is waiting or the task is closed.
+
+    The forecast is cached for an hour, or until the task's queues change.
 
     states: result of queue_states.
-
-    Return None if no unit is waiting, or if the task is closed.
     """
     left = [(row["queue"], row["missing"], row["able"]) for row in states["queues"] if row["waiting"]]
     if not left or not task.is_open:
@@ -104,16 +102,13 @@ def _key(page: str, task: Task | None) -> str:
     return f"{page}-{task.pk}-{task.created_at:%s%f}" if task else page
 
 
-def _begin(key: str, count: Callable[[], Any]) -> Thread:
-    """Return the thread that computes the statistics, and start it if necessary.
-
-    Each process has one thread per key.
-    """
+def _start_count(key: str, count: Callable[[], Any]) -> Thread:
+    """Return the process's thread that computes the statistics under a key, and start it if necessary."""
     with _lock:
-        if key not in _under_way:
-            _under_way[key] = Thread(target=_count, args=[key, count], name=f"counting {key}", daemon=True)
-            _under_way[key].start()
-        return _under_way[key]
+        if key not in _running:
+            _running[key] = Thread(target=_count, args=[key, count], name=f"counting {key}", daemon=True)
+            _running[key].start()
+        return _running[key]
 
 
 def _count(key: str, count: Callable[[], Any]) -> None:
@@ -130,4 +125,4 @@ def _count(key: str, count: Callable[[], Any]) -> None:
     finally:
         connections.close_all()
         with _lock:
-            del _under_way[key]
+            del _running[key]

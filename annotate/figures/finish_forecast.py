@@ -1,8 +1,8 @@
-"""A task's remaining work, its available annotators, and a forecast of when it will be finished.
+"""Forecast when a task and each of its queues will be finished, from the remaining work and the available annotators.
 
-The forecast is for each queue and for the whole task. Until a task has answers, the kind's pace (`seconds`) and the
-usual hours are assumed. After that, the forecast uses the days within WINDOW on which each annotator worked in the
-task. `finish_simulation.py` computes the dates. This module only reads data.
+Until a task has answers, the kind's pace (`seconds`) and the usual hours are assumed. After that, the forecast is based
+on each annotator's working days in the task within WINDOW. `finish_simulation.py` computes the dates. This module only
+reads data.
 """
 
 from collections import Counter, defaultdict
@@ -41,12 +41,12 @@ from annotate.work.adjudication import adjudicators
 from annotate.work.routes import Routes, readers_of
 
 HOURS_A_WEEK = 10  # assumed hours of annotators, who also have other work; their actual hours are on the page Progress
-WINDOW = timedelta(days=28)  # days before this window are ignored, because they do not predict future work
-SAMPLE = 2_000  # number of units from which we estimate where skipped units go
-MOST = 3  # number of queues for which additional annotators are simulated; the last to finish are chosen
+WINDOW = timedelta(days=28)  # earlier days are ignored, because they don't predict future work
+SAMPLE = 2_000  # number of units used to estimate where skipped units go
+MOST = 3  # number of queues for which additional annotators are simulated, last to finish first
 MORE = 2  # number of additional annotators
 NOTHING_SHOWN: Mapping[str, Share | None] = {"skips": Share(0.0, 0.0), "conflicts": None}
-UNSAVED = 0  # primary key for an unsaved task; the keys in the database start at 1
+UNSAVED = 0  # primary key for an unsaved task; keys in the database start at 1
 
 
 # --- Remaining work and available annotators
@@ -61,33 +61,32 @@ def expected(task: Task) -> dict[str, Any]:
 
     A row for a queue has queue, name, units and:
 
-    answers: minimum number of answers that are needed.
-    agreed: number of units that people read although the detectors agree, for the audit or because it failed.
+    answers: minimum number of answers needed.
+    agreed: number of units to annotate although the detectors agree, for the audit or because it failed.
     known: number of units with known answers.
-    needs, several: maximum number of annotators that a unit needs, and number of units that need several.
+    needs, several: maximum number of annotators per unit, and number of units that need several annotators.
     readers: number of annotators who read the queue's languages well enough.
-    qualified: number of readers who may start without taking a test first.
+    qualified: number of readers who may start without a test.
     able: number of qualified readers who are not paused.
 
     The audit has:
 
-    posts, chosen: number of posts on which the detectors agree, and number of these posts that are chosen for the
-        audit.
-    recheck: number of chosen posts that an adjudicator reads too.
-    limit, hours: maximum error rate of the detectors, and time to read the chosen posts.
-    contested: expected number of additional posts to read because an audit fails by chance, if the error rate is
+    posts, chosen: number of posts on which the detectors agree, and number of these posts to audit.
+    recheck: number of audited posts that an adjudicator reads too.
+    limit, hours: maximum error rate of the detectors, and time for the audit.
+    contested: expected number of additional posts to read because an audit fails by chance, at the error rate
         USUALLY_WRONG.
     languages: for each language, posts, chosen and contested, with chance (probability that its audit fails by chance)
         and can_tell (whether its audit is large enough to test the limit).
 
     The checks have:
 
-    units, chosen: number of units that one annotator decides, and number of these units that are decided again.
+    units, chosen: number of units decided by a single annotator, and number of these units to check.
     languages: the same numbers for each language.
     seconds: number of random cases for a second adjudicator.
     unseconded: whether a second adjudicator is needed, but there is none.
     """
-    rows = _waiting(task)
+    rows = _queue_rows(task)
     return {
         "queues": rows,
         "units": sum(row["units"] for row in rows),
@@ -100,7 +99,7 @@ def expected(task: Task) -> dict[str, Any]:
     }
 
 
-def _waiting(task: Task) -> list[dict[str, Any]]:
+def _queue_rows(task: Task) -> list[dict[str, Any]]:
     queued = task.units.work().queued().order_by()
     counted = queued.values(queue=F("language")).annotate(
         units=Count("pk"),
@@ -136,23 +135,23 @@ def forecast_of(task: Task, states: Mapping[str, Any] | None = None) -> dict[str
 
     from: start of the forecast (ISO 8601).
     queues: a row for each queue, last to finish first: queue, answers (missing answers), readers (annotators who may
-        work in it now), days and more. For the MOST last queues, `more` is the effect of MORE additional readers:
-        readers, days, and sooner (number of days by which the median improves; None if there is no median).
+        work in the queue now), days and more. For the last MOST queues, `more` is the effect of MORE additional
+        readers: readers, days, and sooner (number of days that the median moves forward; None if there is no median).
     all: days until all queues with readers are finished; None if no queue has readers.
     adjudication: waiting (waiting units), chosen (additional units that are certain to follow), adjudicators and days.
-    assumed: assumed seconds and weekly hours if no annotator was measured, otherwise None.
+    assumed: assumed seconds and weekly hours if no annotator's pace was measured, otherwise None.
     measured: number of annotators whose pace was measured.
-    supposed: whether annotators are assumed to pass their test, see _able.
+    supposed: whether annotators are assumed to pass their test, see _eligible.
     """
     states = states or queue_states(task)
-    able, supposed = _able(task)
+    able, supposed = _eligible(task)
     missing = {row["queue"]: row["missing"] for row in states["queues"] if row["waiting"]}
     result = _forecast(task, _queues(task, states, able), missing, able, _rates(task), task.seed)
     return result | {"supposed": supposed}
 
 
 def forecast_before(task: Task, stream: Stream, size: int, *, seed: str = "") -> dict[str, Any]:
-    """Forecast when a uniform draw that has not been made yet would be finished.
+    """Forecast when a uniform draw would be finished, before it is made.
 
     task: unsaved task.
     size: number of posts to draw.
@@ -160,12 +159,12 @@ def forecast_before(task: Task, stream: Stream, size: int, *, seed: str = "") ->
     Return the result of forecast_of with two additional keys:
 
     people: number of annotators who may work in one of the queues.
-    drawn: a row for each language, with most reading first: the expected numbers of posts, agreed posts, people (posts
-        that annotators label: disputed posts and audits), audits, checks (by adjudicators) and readers.
+    drawn: a row for each language, most reading first: the expected numbers of posts, agreed posts, people (disputed
+        posts and audits, which annotators label), audits, checks (by adjudicators) and readers.
     """
     task.pk = UNSAVED
     routes = Routes.load(task)
-    able, supposed = _able(task)
+    able, supposed = _eligible(task)
     draw = draw_of(task, size)
     drawn: list[dict[str, Any]] = []
     queues: dict[str, list[float]] = defaultdict(lambda: [0.0, 0.0])
@@ -200,8 +199,8 @@ def _forecast(
     """Return the forecast for the queues in `missing`.
 
     queues: all queues; the adjudicators' queue is the last.
-    missing: mapping from queue to its number of missing answers.
-    able: mapping from queue to the annotators who may work in it.
+    missing: number of missing answers by queue.
+    able: annotators who may work in each queue.
     """
     now = timezone.localtime()
     readers, usual = _readers(task, able, now), Assumed(task.kind.seconds, HOURS_A_WEEK)
@@ -240,11 +239,10 @@ def _days(finish: Finish) -> dict[str, float | None]:
     return {name: None if days == inf else days for name, days in finish._asdict().items()}
 
 
-def _able(task: Task) -> tuple[dict[str, set[int]], bool]:
-    """Return the annotators who may work in each queue, and whether they still have to pass a test.
+def _eligible(task: Task) -> tuple[dict[str, set[int]], bool]:
+    """Return the annotators who may work in each queue, and whether they are assumed to pass the test.
 
-    If nobody has passed the test yet, as in a task that was just opened, these are the annotators who may take the
-    test.
+    If nobody has passed the test yet, as in a task that was just opened, all annotators who may take it are returned.
     """
     [people] = readers_of([Routes.load(task)]).values()
     supposed = bool(task.test_items) and not any(people.passed.values()) and any(people.reads.values())
@@ -255,13 +253,13 @@ def _able(task: Task) -> tuple[dict[str, set[int]], bool]:
 
 
 def _queues(task: Task, states: Mapping[str, Any], able: Mapping[str, set[int]]) -> list[Queue]:
-    """Return the task's queues, and the queues to which they may send units. The adjudicators' queue is the last."""
+    """Return the task's queues and the queues that skipped units can move to. The adjudicators' queue is the last."""
     work = task.units.work().order_by()
     units = work.exclude(language="").exclude(stage__in=[stages.AGREED, stages.COPIED]).values_list("language")
     whole = dict(units.annotate(Sum("redundancy")))
     recheck_counts = Counter(dict(work.queued().filter(recheck=True).values_list("language").annotate(Count("pk"))))
-    onward = _onward(task, able) if not task.kind.routing.waits else {}
-    # Add the work on hidden gold items, and on cases that a second adjudicator decides too.
+    onward = _next_queues(task, able) if not task.kind.routing.waits else {}
+    # Add the work on hidden gold items, and on second adjudicators' decisions.
     hidden = 1 / (1 - 1 / honeypots.block(task)) if task.gold_share else 1.0
     twice = 1 + task.check_share
     queues = [
@@ -281,11 +279,8 @@ def _queues(task: Task, states: Mapping[str, Any], able: Mapping[str, set[int]])
     return [*queues, *(Queue(name, 0.0) for name in sorted(further)), Queue(ADJUDICATION, waiting)]
 
 
-def _onward(task: Task, able: Mapping[str, set[int]]) -> dict[str, dict[str, float]]:
-    """Return where skipped units go, for each queue: a mapping from the next queue to its share of the units.
-
-    The next queue is determined in the same way as in routing.py.
-    """
+def _next_queues(task: Task, able: Mapping[str, set[int]]) -> dict[str, dict[str, float]]:
+    """Return, for each queue, the shares of skipped units by next queue, which is determined as in routing.py."""
     routes = Routes.load(task)
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     first = task.units.work().queued().order_by("position").values_list("language", "candidates", "visited", "round")
@@ -299,7 +294,7 @@ def _onward(task: Task, able: Mapping[str, set[int]]) -> dict[str, dict[str, flo
 def _rates(task: Task) -> dict[str, Share | None]:
     """Return how often annotators have skipped and disagreed in the task.
 
-    An answer with the language of another queue counts as a skip, because the unit moves to that queue.
+    An answer that names another queue's language counts as a skip, because the unit moves to that queue.
     """
     judgments = Judgment.objects.live().of_work().filter(unit__task=task, lease__isnull=False).order_by()
     kinds = Counter(dict(judgments.values_list("kind").annotate(Count("pk"))))
@@ -316,7 +311,7 @@ def _rates(task: Task) -> dict[str, Share | None]:
 
 
 def _readers(task: Task, able: Mapping[str, set[int]], now: datetime) -> list[Reader]:
-    """Return the annotators who may work now and the adjudicators, with their days of work in the task."""
+    """Return the annotators who may work now and the adjudicators, with their pace and working days in the task."""
     queues: dict[int, list[str]] = defaultdict(list)
     for queue, people in sorted(able.items()):
         for person in people:
@@ -350,8 +345,8 @@ def _reader(
 ) -> Reader:
     """Return an annotator with the measured pace.
 
-    days: the annotator's work on each day. Today is incomplete, so it is used only if it is the first day.
-    since: when the annotator could have started.
+    days: the annotator's work on each day. Today is incomplete, so it is used only if there are no earlier days.
+    since: time when the annotator could have started.
     most: maximum number of answers per day.
     """
     today = now.date()

@@ -1,15 +1,14 @@
-"""A simulation of the remaining work, which forecasts when each queue and the whole task will be finished.
+"""Simulate the remaining work to forecast when each queue and the whole task will be finished.
 
 This module has no access to the database: `finish_forecast.py` reads the remaining work and the annotators. The
-simulation does not track individual units, but only the amount of work in each queue, day by day. A few hundred futures
-are simulated in parallel. Each future has its own paces, days and shares, to the extent that these are unknown. The
-range goes from the 5% quantile to the 95% quantile. benchmarks/forecasts.py measures how often simulated campaigns end
-within the range.
+simulation does not track individual units, only the amount of work in each queue, day by day. A few hundred futures are
+simulated in parallel, each with its own draws of the unknown quantities. The range is from the 5% quantile to the 95%
+quantile. benchmarks/forecasts.py measures how often simulated campaigns end within the range.
 
-The following quantities are unknown, so they are drawn at random:
+These quantities are unknown, so they are drawn at random:
 
-- Each annotator's pace and daily hours. If there are few observations, they are shrunk towards the mean of all
-  annotators, which is itself shrunk towards the assumptions.
+- Each annotator's pace and daily hours. The fewer observations there are, the more they are shrunk towards the mean of
+  all annotators, which is itself shrunk towards the assumptions.
 - The days on which annotators work, when they start, and whether they stay.
 - The share of skipped units, and the share of units that go to adjudicators.
 
@@ -31,37 +30,36 @@ from annotate.core.estimation.resampling import generator
 ADJUDICATION = "adjudication"  # the adjudicators' queue
 FUTURES = 200
 TAIL = 0.05  # share of futures below the range, and share of futures above it
-HORIZON = 730  # in days; a later finish is not forecast
-# The first days are simulated one by one. After that, each step is a share of the elapsed time.
+HORIZON = 730  # maximum number of simulated days
+# The first EXACT days are simulated one by one. After that, each step is a share (GROWTH) of the elapsed time.
 EXACT, GROWTH = 21, 0.05
-PARTS, COARSE = 4, 2  # number of parts of a day, and of a longer step; annotators may change queues after each part
+PARTS, COARSE = 4, 2  # number of parts of a day, and of a longer step; annotators can change queues after each part
 LITTLE = 0.5  # a smaller number of answers counts as zero
-MANY = 40  # number of a queue's annotators from which only a sample is simulated
+MANY = 40  # if a queue has more annotators than this, only a sample of them is simulated
 
-# Standard deviations of the logarithms of seconds per answer and of hours per day: ASSUMED between the assumption and
-# the mean of all annotators, BETWEEN between annotators, and WITHIN between the answers (or days) of one annotator.
-# DRIFT is for changes over time, because annotators learn or get tired. These and the following values are large enough
-# for different campaigns to end within the range (benchmarks).
+# Standard deviations of the logarithms of seconds per answer and of hours per day: ASSUMED of the annotators' mean
+# around the assumption, BETWEEN between annotators, and WITHIN between an annotator's answers (or days). DRIFT is for
+# changes over time, because annotators learn or get tired. These and the following values are large enough for
+# different campaigns to end within the range (benchmarks).
 ASSUMED, BETWEEN, WITHIN, DRIFT = 0.3, 0.45, 0.9, 0.12
-# Used instead of ASSUMED and HOURS_ASSUMED if the pace of any annotator was measured, so that data outweigh the
-# assumption.
+# Replaces ASSUMED and HOURS_ASSUMED once any annotator's pace was measured, so that data outweigh the assumption.
 MEASURED = 1.0
 HOURS_ASSUMED, HOURS_BETWEEN, HOURS_WITHIN = 0.25, 0.5, 0.6
-# The weight of the assumed share of working days, as a number of observed days: for the mean of all annotators, and for
-# one annotator.
+# Weight of the assumed share of working days, as a number of observed days: for the mean of all annotators, and for
+# each annotator.
 DAYS_ASSUMED, DAYS_BETWEEN = 20, 4
 WEEKEND = 0.4  # probability of work on a weekend day, relative to other days
-# For annotators who have not started: the share of those who never start, and the scale of the delay of all others in
-# days. Half of them start within 0.8 days, and a tenth of them start after more than 4.3 days. The delay has a Lomax
-# distribution with shape 2. Therefore, the longer an annotator has waited, the longer the remaining delay.
+# For annotators who have not started: the share who never start, and the scale of the others' delay in days. Half of
+# them start within 0.8 days, and a tenth after more than 4.3 days. The delay has a Lomax distribution with shape 2, so
+# the longer an annotator has waited, the longer the expected remaining delay.
 NEVER, BEGINS = 0.03, 2.0
-# For annotators who work: the median probability that they stop for good on a given day, and the standard deviation of
-# its logarithm.
+# For annotators who work: the median probability of stopping for good on a given day, and the standard deviation of its
+# logarithm.
 STOPS, STOPS_SPREAD = 0.002, 0.8
 
 
 class Share(NamedTuple):
-    """A proportion of events. An assumption can be added to it, in the form of additional observations.
+    """A proportion of events. Assumptions are added in the form of pseudo-observations.
 
     part: number of events.
     whole: number of opportunities.
@@ -86,11 +84,11 @@ class Queue:
     """A queue.
 
     answers: number of missing answers.
-    units: number of units with missing answers, which matters because nobody answers a unit twice; 0 if it equals
+    units: number of units with missing answers, needed because no annotator answers a unit twice; 0 if equal to
         answers.
-    whole: number of answers needed in total, including existing ones; 0 if it equals answers.
-    decided: number of units that always go to an adjudicator once they are answered.
-    onward: mapping from each other queue to the share of skipped units that go there; the remaining units stay.
+    whole: total number of answers needed, including existing ones; 0 if equal to answers.
+    decided: number of units that always go to an adjudicator after they are answered.
+    onward: share of skipped units that move to each other queue; the remaining units stay.
     """
 
     name: str
@@ -105,14 +103,14 @@ class Queue:
 class Reader:
     """An annotator.
 
-    key: key from which the annotator's random draws are seeded.
+    key: seed of the annotator's random draws.
     queues: queues in which the annotator may work.
     answers, seconds: number of timed answers, and their mean time.
     days: number of days since the annotator's first day of work.
-    worked, hours: number of days on which the annotator worked, and mean hours on these days.
+    worked, hours: number of working days, and mean hours on these days.
     idle: number of days since the annotator last worked, or could have started.
     most: maximum number of answers per day.
-    stands_for: number of annotators that this one represents, see `sample`.
+    stands_for: number of annotators that this annotator represents, see `sample`.
     """
 
     key: str
@@ -128,7 +126,7 @@ class Reader:
 
 
 class Assumed(NamedTuple):
-    """Assumptions about annotators without data: seconds per answer, hours per week, and working days per week."""
+    """Assumptions about annotators without data: seconds per answer, hours per week and working days per week."""
 
     seconds: float
     weekly: float
@@ -136,10 +134,7 @@ class Assumed(NamedTuple):
 
 
 class Finish(NamedTuple):
-    """The number of days from now until the work is finished, as a median and a range.
-
-    A number is infinite if the work is not finished within HORIZON.
-    """
+    """The number of days until the work is finished, as a median and a range. Days beyond HORIZON are infinite."""
 
     low: float
     middle: float
@@ -147,10 +142,7 @@ class Finish(NamedTuple):
 
 
 class Forecast(NamedTuple):
-    """The finish of each queue, and of all queues with annotators together.
-
-    The latter is None if no queue has annotators.
-    """
+    """The finish of each queue, and of all queues with annotators (None if there are none)."""
 
     queues: dict[str, Finish]
     all: Finish | None
@@ -171,11 +163,10 @@ def forecast(
     queues: queues; the adjudicators' queue is named ADJUDICATION and receives units from the others.
     assumed: assumptions about annotators without data.
     skips: share of judgments that are skips.
-    conflicts: share of answered units that go to an adjudicator because the answers differ; None if units never do.
+    conflicts: share of answered units that go to an adjudicator because the answers differ; None if none do.
     weekday: weekday of the first day; 0 is Monday.
 
-    The same seed always gives the same range. If annotators are added, the random draws of the existing annotators do
-    not change.
+    The same seed always gives the same range. Adding annotators does not change the existing annotators' random draws.
     """
     drawing = generator(seed, "forecast", "all")
     people = _People(readers, assumed, drawing, seed)
@@ -192,11 +183,11 @@ def forecast(
 
 
 def sample(readers: Sequence[Reader], seed: str) -> list[Reader]:
-    """Return annotators who represent all, so that thousands take no longer to simulate than hundreds.
+    """Draw a sample of the annotators, so that simulating thousands takes no longer than simulating hundreds.
 
-    Of each queue's annotators, about MANY or more are returned, and all if there are at most MANY. An annotator who is
-    returned with probability p stands for 1/p annotators. Annotators with similar queues and hours are next to each
-    other in the order of a systematic sample, so each kind is represented.
+    The sample contains about MANY or more of each queue's annotators, and all of them if there are at most MANY. An
+    annotator with inclusion probability p stands for 1/p annotators. The sample is systematic, in an order that puts
+    annotators with similar queues and hours next to each other, so that all groups are represented.
     """
     counts = Counter(name for reader in readers for name in reader.queues)
     chances = {reader: min(1.0, max(MANY / counts[name] for name in reader.queues)) for reader in readers}
@@ -213,7 +204,7 @@ def sample(readers: Sequence[Reader], seed: str) -> list[Reader]:
 
 
 def with_more(readers: Sequence[Reader], queue: str, more: int = 2) -> list[Reader]:
-    """Return the annotators together with `more` additional ones, who have no data and work in this queue only."""
+    """Return the annotators and `more` additional annotators without data, who work only in this queue."""
     return [*readers, *(Reader(f"{queue} {number}", (queue,)) for number in range(more))]
 
 
@@ -223,14 +214,14 @@ def _finish(days: Floats) -> Finish:
     return Finish(low, middle, high)
 
 
-# --- People
+# --- Annotators
 
 
 class _People:
     """The annotators, as arrays of shape (futures, annotators).
 
     a_day: number of answers on a working day.
-    share: share of days on which the annotator works.
+    share: share of working days.
     begins, stops: days from now until the annotator starts, and until the annotator stops.
     """
 
@@ -252,7 +243,7 @@ class _People:
         """Draw when an annotator starts and stops.
 
         place: index of the annotator.
-        stop: probability of stopping on a day, as an array of shape (futures,).
+        stop: daily probability of stopping (futures,).
         """
         reader, drawing = self.readers[place], self.drawing[place]
         self.stops[:, place] = drawing.exponential(1 / stop)
@@ -267,10 +258,7 @@ class _People:
         self.stops[drawing.random(FUTURES) < has_left, place] = 0
 
     def able(self, place: int, at: float, step: int, weekday: int) -> Floats:
-        """Return how many answers an annotator has time for in the `step` days that start at day `at`.
-
-        The result has shape (futures,).
-        """
+        """Return the number of answers that an annotator has time for in the `step` days from day `at` (futures,)."""
         drawing, share = self.drawing[place], self.share[:, place]
         if step == 1:
             weekdays = np.minimum(1.0, share * 7 / (5 + 2 * WEEKEND))
@@ -295,17 +283,17 @@ def _logs(
     noise: Floats,
     drawing: Sequence[np.random.Generator],
 ) -> Floats:
-    """Draw logarithms, as an array of shape (futures, annotators).
+    """Draw the logarithm of a rate for each annotator (futures, annotators).
 
-    They have a normal distribution. Their mean is distributed around the assumption, and the annotators are distributed
-    around this mean. Each annotator is shrunk towards the mean, more strongly if there are fewer data (Gelman et al.
+    The model is hierarchical: the mean of all annotators is normally distributed around the assumption, and the
+    annotators around this mean. Each annotator is shrunk towards the mean, more strongly with fewer data (Gelman et al.
     2013, Bayesian Data Analysis, section 5.4, with fixed standard deviations).
 
-    measured: (logarithm, variance of the logarithm) of each annotator; None if the annotator has no data.
+    measured: (logarithm, variance of the logarithm) of each annotator; None for an annotator without data.
     assumed: assumed logarithm.
     unsure: standard deviation of the mean around the assumed logarithm, if there are no data.
     between: standard deviation between annotators.
-    noise: standard normal draws for the mean, as an array of shape (futures,).
+    noise: standard normal draws for the mean (futures,).
     drawing: random generator of each annotator.
     """
     weights = [(1 / (between**2 + variance), value) for value, variance in filter(None, measured)]
@@ -325,9 +313,9 @@ def _logs(
 def _shares(
     readers: Sequence[Reader], assumed: float, drawing: np.random.Generator, generators: Sequence[np.random.Generator]
 ) -> Floats:
-    """Draw the shares of working days, as an array of shape (futures, annotators).
+    """Draw each annotator's share of working days (futures, annotators).
 
-    An annotator's first day is not counted. To estimate the mean of all annotators, the days of one annotator count as
+    An annotator's first day is not counted. In the estimate of the mean of all annotators, an annotator's days count as
     at most DAYS_BETWEEN + 1 independent days.
     """
     seen = [Share(reader.worked - 1, reader.days - 1) if reader.worked else NO_DATA for reader in readers]
@@ -348,14 +336,13 @@ def _shares(
 
 
 class _Work:
-    """The remaining work, as an array of shape (futures, queues). The adjudicators' queue is the last one.
+    """The remaining work, as the array `answers` of shape (futures, queues). The adjudicators' queue is the last.
 
     served: indices of each annotator's queues.
     may: number of answers that each annotator may still give in each of these queues.
-    again: array of shape (futures, queues, queues) with the work that an answer in the first queue adds to the second.
-    behind: factor for each queue that makes the remaining answers of different queues comparable.
-    enough: mapping from queue to its annotators, only for queues whose units need several people and that have enough
-        annotators.
+    again: work that an answer in the first queue adds to the second (futures, queues, queues).
+    behind: factor for each queue that makes the remaining answers of different queues comparable (queues,).
+    enough: annotators of each queue whose units need several annotators, if the queue has enough of them.
     """
 
     def __init__(
@@ -369,10 +356,10 @@ class _Work:
         self.at = {queue.name: place for place, queue in enumerate(queues)}
         self.served = [np.array([self.at[name] for name in of.queues if name in self.at], np.intp) for of in readers]
         answers = np.array([queue.answers for queue in queues])
-        # The times of individual answers average out, except in small queues, where the amount of work varies.
+        # In small queues, the times of individual answers don't average out, so vary the amount of work.
         few = np.minimum(WITHIN / np.sqrt(np.maximum(answers, 1)), 0.5)
         size = answers * np.exp(few * drawing.standard_normal((FUTURES, len(queues))))
-        # Do not let a queue that has work become empty by chance.
+        # Don't let a queue with work become empty by chance.
         self.answers = np.where(answers > LITTLE, np.maximum(size, 1.01 * LITTLE), size)
         self.again = np.zeros((FUTURES, len(queues), len(queues)))
         for place, queue in enumerate(queues[:-1]):
@@ -380,8 +367,8 @@ class _Work:
                 self._send(place, queue, skips, conflicts)
         units = np.array([queue.units or queue.answers for queue in queues])
         several = units < answers
-        # If units need several answers, an annotator may give at most one answer per unit. If each unit needs one
-        # answer, an annotator may give all answers.
+        # If units need several answers, an annotator may give at most one answer per unit. Otherwise, an annotator may
+        # give all answers.
         bound = np.where(several, units, inf)
         self.may = [
             np.tile(bound[queue_indices] * reader.stands_for, (FUTURES, 1))
@@ -399,10 +386,10 @@ class _Work:
         self.behind = 1 / np.array([max(queue.whole, queue.answers, 1e-9) for queue in queues])
 
     def _send(self, place: int, queue: Queue, skips: Floats, conflicts: Floats) -> None:
-        """Set how much work an answer in a queue adds to each queue."""
+        """Set the amount of work that an answer in a queue adds to each queue."""
         unit = min(1.0, (queue.units or queue.answers) / queue.answers)
         decided = min(1.0, queue.decided / queue.answers)
-        # Answers cannot conflict if each unit has only one.
+        # Answers cannot conflict if each unit has a single answer.
         differ = conflicts * max(0.0, unit - decided) if unit < 1 else 0.0
         self.again[:, place, -1] = (1 - skips) * (decided + differ)
         onward = {self.at[name]: part for name, part in queue.onward.items() if name in self.at}
@@ -411,12 +398,10 @@ class _Work:
         self.again[:, place, place] += skips * max(0.0, 1 - sum(onward.values()))
 
     def judge(self, reader: int, able: Floats) -> Floats:
-        """Let an annotator answer in the queue that is furthest behind, and return the number of answers.
+        """Let an annotator answer in the queue that is furthest behind. Return the number of answers (futures,).
 
         reader: index of the annotator.
-        able: number of answers for which the annotator has time, as an array of shape (futures,).
-
-        The result has shape (futures,).
+        able: number of answers that the annotator has time for (futures,).
         """
         rows, queue_indices = np.arange(FUTURES), self.served[reader]
         if not (self.answers[:, queue_indices] > LITTLE).any():
@@ -434,7 +419,7 @@ class _Work:
         return done
 
     def send_on(self) -> None:
-        """Send units to the adjudicators if no annotator of their queue may answer any more of them."""
+        """Send units to the adjudicators if no annotator of their queue may give another answer."""
         for queue, readers in self.enough.items():
             may = [self.may[reader][:, list(self.served[reader]).index(queue)] for reader in readers]
             over = np.where(np.max(may, axis=0) <= LITTLE, self.answers[:, queue], 0.0)
@@ -442,11 +427,9 @@ class _Work:
             self.answers[:, -1] += over
 
     def is_served(self, stays: Bools) -> Bools:
-        """Return whether each queue has an annotator who has not stopped.
+        """Return whether each queue has an annotator who has not stopped (futures, queues).
 
-        stays: whether each annotator has not stopped, as an array of shape (futures, annotators).
-
-        The result has shape (futures, queues).
+        stays: whether each annotator has not stopped (futures, annotators).
         """
         served = np.zeros(self.answers.shape, bool)
         for place, queue_indices in enumerate(self.served):
@@ -455,10 +438,7 @@ class _Work:
 
 
 def _ends(work: _Work, people: _People, weekday: int) -> Floats:
-    """Return the number of days from now until each queue is finished.
-
-    The result has shape (futures, queues).
-    """
+    """Run the simulation. Return the number of days until each queue is finished (futures, queues)."""
     elapsed, busy = 0, work.answers > LITTLE
     ends = np.where(busy, inf, 0.0)
     while elapsed < HORIZON and (busy & work.is_served(people.stops > elapsed)).any():
@@ -472,7 +452,7 @@ def _ends(work: _Work, people: _People, weekday: int) -> Floats:
                 able[reader] -= work.judge(reader, able[reader] / (parts - part))
             work.send_on()
             busy = work.answers > LITTLE
-            # A queue without work is finished at the end of this part, unless new work arrives later.
+            # An empty queue is finished at the end of this part, unless new work arrives later.
             ends = np.where(busy, inf, np.where(ends == inf, elapsed + step * (part + 1) / parts, ends))
         elapsed += step
     return ends

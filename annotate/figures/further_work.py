@@ -1,4 +1,4 @@
-"""The kinds of further work that narrow the accuracy interval most, and the amount of each for a required width."""
+"""Rank kinds of further work by how much they narrow the accuracy interval, with amounts for a required width."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -28,7 +28,7 @@ from annotate.kinds.designs import DESIGNS, STREAM
 from annotate.models import Judgment, Task, Unit
 from annotate.quality import agreement_strata
 
-LABELS = 3  # maximum number of labels whose audits have a separate row
+LABELS = 3  # maximum number of labels with a separate row for their audits
 LEAST_GAIN = 1e-5  # minimum reduction of the interval width
 
 
@@ -37,9 +37,9 @@ class Measured(NamedTuple):
 
     counted: posts, audits and checks in the draw.
     draw, expected: the draw's size and options, and the measured error rates.
-    unread: for each label, number of posts that can still be audited, and the results of its audit.
-    unchecked: for each first queue, number of single annotators' labels that can still be checked, and the results of
-        its checks.
+    unread: number of posts that can still be audited, and the results of the audit, by label.
+    unchecked: number of single annotators' labels that can still be checked, and the results of the checks, by the
+        units' first queue.
     frame: number of posts that can be drawn.
     seconds: mean time per answer.
     """
@@ -59,12 +59,11 @@ Enlarged = Callable[[int], tuple[Counted, Draw]]
 def narrowing(of: Measured, wished: float | None = None) -> dict[str, Any]:
     """Return a dict with width, wished, accuracy, seconds and rows.
 
-    There is a row for each kind of work, most gain first.
-
     wished: required width; by default, half of the current width, rounded to a tenth of a percentage point.
 
-    width: width of the 95% accuracy interval once all chosen posts have been read.
+    width: width of the 95% accuracy interval once all selected posts have been read.
     accuracy: expected accuracy of the predictor.
+    rows: a row for each kind of work, highest gain first.
 
     A row has:
 
@@ -107,7 +106,7 @@ def narrowing(of: Measured, wished: float | None = None) -> dict[str, Any]:
 def _kinds(of: Measured) -> Iterator[tuple[str, str, int, Enlarged]]:
     """Yield each kind of work, its label, its maximum amount, and a function.
 
-    The function takes an amount of this work and returns the counts and the draw after it.
+    The function takes an amount of work and returns the counts and the draw after this work.
     """
     counted, draw = of.counted, of.draw
 
@@ -126,7 +125,7 @@ def _kinds(of: Measured) -> Iterator[tuple[str, str, int, Enlarged]]:
 
     unread = {label: of_label for label, of_label in of.unread.items() if of_label[0]}
     yield AUDITS, "", sum(posts for posts, _ in unread.values()), audit(unread)
-    # The reduction of the interval width per additional post: Neyman's weight divided by the number of posts read.
+    # Reduction of the interval width per additional post: Neyman's weight divided by the number of posts read.
     gain = {label: posts * deviation(audit) / (1 + audit.resolved) for label, (posts, audit) in unread.items()}
     for label in sorted(gain, key=lambda label: (-gain[label], label))[:LABELS] if len(gain) > 1 else ():
         yield AUDITS, label, unread[label][0], audit({label: unread[label]})
@@ -140,7 +139,7 @@ def _kinds(of: Measured) -> Iterator[tuple[str, str, int, Enlarged]]:
 
 
 def further_work(task: Task, wished: float | None = None) -> dict[str, Any] | None:
-    """Return the result of `narrowing`. Return None if the task does not measure accuracy in a stream."""
+    """Return the result of `narrowing`, or None if the task does not measure accuracy in a stream or has no posts."""
     if not measures_accuracy(task):
         return None
     counts = measured(task)
@@ -148,14 +147,14 @@ def further_work(task: Task, wished: float | None = None) -> dict[str, Any] | No
 
 
 def measures_accuracy(task: Task) -> bool:
-    """Return whether a task measures a predictor's accuracy in the stream from which its posts are drawn."""
+    """Return whether a task measures a predictor's accuracy in the stream that its posts are drawn from."""
     return task.kind.audits_agreement and DESIGNS[task.draw.design].population == STREAM
 
 
 def measured(task: Task) -> Measured:
     """Return the data for planning further work on a task.
 
-    In a contested language, people read all posts, so posts that were not audited count as disputed. For the same
+    In a contested language, annotators label all posts, so posts that were not audited count as disputed. For the same
     reason, they are subject to checks, not to rechecks.
     """
     audit_results = audit_report.audits(task)
@@ -171,7 +170,7 @@ def measured(task: Task) -> Measured:
         queue: check_count for queue, (_, check_count) in check_report.check_counts(task).items() if queue in by_queue
     }
     counted = Counted(agreed, by_queue, audited, checked)
-    # Use only the audits of labels with unread posts, because the error rate of agreement matters only for those posts.
+    # Use only the audits of labels with unread posts, because the error rate of agreement only matters for these posts.
     error = overall_error(audit for label, audit in audit_results.items() if unread[label]).value
     rechecked = sum(audit.checked for audit in audit_results.values())
     slips = check_report.slips(task)
@@ -197,6 +196,6 @@ def _counts(units: QuerySet[Unit], field: str) -> Counter[str]:
 
 
 def _seconds(task: Task) -> float:
-    """Return the mean time per answer in the task (seconds). If none was measured, return the kind's assumed time."""
+    """Return the mean time per answer in the task, or the kind's assumed time if none was measured (seconds)."""
     timed = Judgment.objects.live().answers().filter(unit__task=task, active_seconds__isnull=False)
     return timed.aggregate(mean=Avg("active_seconds"))["mean"] or task.kind.seconds

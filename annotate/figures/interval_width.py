@@ -1,7 +1,7 @@
-"""The expected interval widths of a uniform draw, and the amount of reading that it needs.
+"""Compute the expected interval widths of a uniform draw, and the amount of reading it requires.
 
-This module has no access to the database. Reports and this module use the same estimator, `stratified` in
-core/estimation/proportions.py. Here, it receives expected counts instead of actual counts.
+This module has no access to the database. It uses the same estimator as reports, `stratified` in
+core/estimation/proportions.py, with expected counts instead of actual counts.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -36,15 +36,15 @@ from annotate.core.estimation.proportions import (
 )
 
 AUDITS, CHECKS, SECONDS, POSTS = "audits", "checks", "second opinions", "a larger draw"  # the kinds of further work
-DESIGNED = ("recall", "precision")  # the measures that a design for a single language estimates
+DESIGNED = ("recall", "precision")  # the measures with a design for a single language
 
 
 @dataclass(frozen=True)
 class Stream:
     """The posts of a corpus.
 
-    agreed: mapping from label to the number of posts on which the detectors agree on it.
-    disputed: mapping from most likely language to the number of posts on which the detectors disagree.
+    agreed: number of posts on which the detectors agree, by the agreed label.
+    disputed: number of posts on which the detectors disagree, by the most likely language.
     """
 
     agreed: Mapping[str, int]
@@ -65,7 +65,7 @@ class Stream:
         return (self.agreed.get(label, 0) + self.disputed.get(label, 0)) / self.posts
 
     def mistaken(self, language: str, label: str) -> float:
-        """Return the probability that a post is in `label` if it is not in `language`."""
+        """Return the probability that a post that is not in `language` is in `label`."""
         other_share = 1 - self.share(language)
         return self.share(label) / other_share if other_share else 0.0
 
@@ -85,8 +85,8 @@ class Stream:
 
     @cached_property
     def sizes(self) -> list[int]:
-        """The draw sizes to try, which are all numbers with two significant digits, and the size of the corpus."""
-        rounded = (digits * 10**noughts for noughts in range(len(str(self.posts))) for digits in range(10, 100))
+        """The draw sizes to try: all numbers with two significant digits, and the size of the corpus."""
+        rounded = (digits * 10**zeros for zeros in range(len(str(self.posts))) for digits in range(10, 100))
         return [*(size for size in rounded if size < self.posts), self.posts]
 
 
@@ -111,11 +111,10 @@ class Counted(Stream):
 class Checks(NamedTuple):
     """Checks by adjudicators.
 
-    share: share of the disputed posts decided by one annotator that an adjudicator checks, by power allocation.
+    share: share of checks among disputed posts decided by a single annotator, by power allocation.
     least: minimum number of these checks per language.
-    recheck: share of confirmed audits that an adjudicator checks; an audit is confirmed if the annotator gives the
-        detectors' label.
-    second: share of adjudicators' decisions that a second adjudicator also makes.
+    recheck: share of checks among confirmed audits, in which the annotator gave the detectors' label.
+    second: share of adjudicators' decisions that are repeated by a second adjudicator.
     """
 
     share: float = 0.0
@@ -148,11 +147,11 @@ class Expected:
 
     accuracy: accuracy of the predictor on all posts.
     wrong: share of wrong labels among posts on which the detectors agree.
-    voted: whether the predictor is one of the detectors; if so, it gives the label on which they agree.
+    voted: whether the predictor is one of the detectors, and so gives the label on which they agree.
     others: share of posts in other languages in a recall-oriented draw.
     false_yes: share of decoys that annotators answer with Yes.
-    misread: share of single annotators' labels that are wrong.
-    misconfirmed: share of confirmed audits that are wrong; the predictor is assumed to make the same error.
+    misread: share of wrong labels among those from a single annotator.
+    misconfirmed: share of wrong labels among confirmed audits; the predictor is assumed to make the same error.
     slips: error rate of adjudicators.
     """
 
@@ -181,7 +180,7 @@ class Chances(NamedTuple):
     disputed: probability that the predictor is right if the detectors do not agree.
     wrong: probability that the detectors are wrong if they agree.
 
-    If the detectors and the predictor are wrong, the predictor is assumed to give the same label as the detectors.
+    If the detectors and the predictor are both wrong, they are assumed to give the same label.
     """
 
     agreed: float
@@ -191,26 +190,26 @@ class Chances(NamedTuple):
 
     @property
     def lone_right(self) -> float | None:
-        """The probability that the predictor is right if it contradicts the label on which the detectors agree."""
+        """The probability that the predictor is right if it contradicts the detectors' agreed label."""
         right, all_lone = self.wrong * self.caught, (1 - self.wrong) * (1 - self.agreed) + self.wrong * self.caught
         return right / all_lone if all_lone else None
 
 
 class Ways(NamedTuple):
-    """How a post contributes to the domain and to the hits.
+    """A post's contribution to the domain and to the hits.
 
     guess: contribution if the detectors' label is right.
-    turn: how the contribution changes if the detectors' label is wrong.
+    turn: change of the contribution if the detectors' label is wrong.
     """
 
     guess: Way
     turn: Way
 
 
-# A mapping from measure to the contributions of four kinds of posts. The first two kinds are in the label's own
-# stratum: the predictor agrees with the detectors, or does not. The last two kinds are in the stratum of a different
-# label: the predictor gives the label, or does not. None means that such posts are never in the domain. For accuracy,
-# every stratum counts as the label's own. evaluation/metrics.py does the same for real posts.
+# For each measure, the contributions of four kinds of posts. The first two kinds are in the label's own stratum: the
+# predictor agrees with the detectors, or does not. The last two kinds are in another label's stratum: the predictor
+# gives the label in question, or does not. None means that such posts are never in the domain. For accuracy, every
+# stratum counts as the label's own. evaluation/metrics.py does the same for real posts.
 WAYS: Mapping[str, tuple[Ways | None, Ways | None, Ways | None, Ways | None]] = {
     "recall": (Ways((1, 1), (-1, -1)), Ways((1, 0), (-1, 0)), Ways((0, 0), (1, 1)), Ways((0, 0), (1, 0))),
     "precision": (Ways((1, 1), (0, -1)), None, Ways((1, 0), (0, 1)), None),
@@ -221,18 +220,18 @@ MEASURES = (*WAYS, ERROR)
 
 
 def planned(measure: str, label: str, stream: Stream, draw: Draw, expected: Expected) -> Estimate:
-    """Return the estimate that a draw gives if everything is as expected.
+    """Return the estimate from a draw in which all counts are as expected.
 
-    measure: one of MEASURES; `error` is the error rate of labels on which the detectors agree, see
+    measure: one of MEASURES; `error` is the error rate of the detectors' agreed labels, see
         core/estimation/label_errors.py.
-    label: label that the estimate is for; "" for accuracy and the overall error.
+    label: label to estimate the measure for; "" for accuracy and the overall error.
     """
     if measure == ERROR:
         return _error(label, stream, draw, expected)
     expected_strata = strata(measure, label, stream, draw, expected)
 
     def estimate_with(slips: Estimate | None) -> Estimate:
-        further = _unsure(expected_strata, stream, draw, expected, slips, leaves=measure == "recall")
+        further = _uncertainty(expected_strata, stream, draw, expected, slips, leaves=measure == "recall")
         return stratified(expected_strata, further=further, normal=measure == "accuracy")
 
     seconds = reading(stream, draw).seconds
@@ -252,26 +251,26 @@ def _error(label: str, stream: Stream, draw: Draw, expected: Expected) -> Estima
 
 
 def width(estimate: Estimate) -> float:
-    """Return the width of the interval as a fraction. It is 1 if there is no interval."""
+    """Return the width of the interval as a fraction, which is 1 if there is no interval."""
     return estimate.high - estimate.low
 
 
 def strata(measure: str, label: str, stream: Stream, draw: Draw, expected: Expected) -> list[Stratum]:
-    """Return the expected strata of a draw: the disputed posts, which are all read, and the agreed posts of each label.
+    """Return the expected strata of a draw: the disputed posts, which are all read, and the agreed posts by label.
 
-    A language is assumed to be as frequent among disputed posts, among posts with wrong agreement and among wrong
-    labels as it is among all posts.
+    Each language is assumed to have the same frequency among disputed posts, among posts with wrong agreement and among
+    wrong labels as among all posts.
     """
     part, chances, audits = draw.size / stream.posts, expected.of(stream), stream.audits(draw)
-    result = [_disputed(measure, label, stream, part, chances.disputed)]
+    result = [_disputed_stratum(measure, label, stream, part, chances.disputed)]
     for agreed, posts in stream.agreed.items():
         is_same = measure == "accuracy" or agreed == label
         mistaken = 0.0 if is_same else stream.mistaken(agreed, label)
-        result.append(_agreed(WAYS[measure], is_same, part * posts, audits[agreed], chances, mistaken))
+        result.append(_agreed_stratum(WAYS[measure], is_same, part * posts, audits[agreed], chances, mistaken))
     return result
 
 
-def _disputed(measure: str, label: str, stream: Stream, part: float, right: float) -> Stratum:
+def _disputed_stratum(measure: str, label: str, stream: Stream, part: float, right: float) -> Stratum:
     drawn = part * stream.all_disputed
     if measure == "accuracy":
         return Stratum(drawn, drawn, drawn, drawn * right)
@@ -284,18 +283,18 @@ def _disputed(measure: str, label: str, stream: Stream, part: float, right: floa
     return Stratum(drawn, drawn, min(drawn, triggers), in_label * right)
 
 
-def _agreed(
+def _agreed_stratum(
     ways: Sequence[Ways | None], is_same: bool, drawn: float, read: float, chances: Chances, mistaken: float
 ) -> Stratum:
-    """Return the stratum of the posts that have one label on which the detectors agree.
+    """Return the stratum of the posts with a given agreed label.
 
-    is_same: whether this is the label that the estimate is for; always true for accuracy.
+    is_same: whether the agreed label is the label to estimate; always true for accuracy.
     drawn, read: number of posts drawn, and number of posts read.
     mistaken: probability that a post outside the stratum's language is in the language to estimate.
     """
     right, caught, _, wrong = chances
-    # Two shares of the stratum's posts for each kind of post: those of this kind, and those of this kind whose label is
-    # wrong (own stratum) or that are in the label's language (other strata).
+    # For each kind of post, two shares of the stratum's posts: all of this kind, and those of this kind whose label is
+    # wrong (own stratum) or that are in the language to estimate (other strata).
     if is_same:
         cells = (
             ((1 - wrong) * right + wrong * (1 - caught), wrong * (1 - caught)),
@@ -319,7 +318,7 @@ def _agreed(
     return Stratum(drawn, read, domain, min(domain, max(0.0, true[1])), guess)
 
 
-def _unsure(
+def _uncertainty(
     expected_strata: Sequence[Stratum],
     stream: Stream,
     draw: Draw,
@@ -328,10 +327,10 @@ def _unsure(
     *,
     leaves: bool,
 ) -> dict[str, list[tuple[Way, Turned]]]:
-    """Return the uncertainty that wrong labels cause, by source. The result is empty if there are no checks.
+    """Return the uncertainty due to wrong labels, by source. The result is empty if there are no checks.
 
-    `turns` in evaluation/uniform.py does the same for real posts, with one difference. If an annotator doubts the
-    detectors' label in an audit, an adjudicator decides, but the label counts as the annotator's here.
+    `turns` in evaluation/uniform.py does the same for real posts. There, if an annotator rejects the detectors' label
+    in an audit, the adjudicator's decision counts. Here, the annotator's label counts.
     """
     hits_turn, misses_turn = ((-1, -1), (-1, 0)) if leaves else ((0, -1), (0, 1))
     by_source: dict[str, list[tuple[Way, Turned]]] = {}
@@ -350,7 +349,7 @@ def _unsure(
 def _pools(
     expected_strata: Sequence[Stratum], stream: Stream, draw: Draw, expected: Expected, slips: Estimate | None
 ) -> Iterator[tuple[str, Errors | None, "_Labels"]]:
-    """Yield the labels of disputed posts, of audits and of adjudicators, each with its source and its error rates."""
+    """Yield the source, the error rates and the labels for disputed posts, for audits and for adjudicators."""
     (disputed, *agreed), chances, checks = expected_strata, expected.of(stream), draw.checks
     part, agreeing = draw.size / stream.posts, 1 - chances.wrong if expected.voted else chances.agreed
     numbers = {language: number for language, number in stream.checks(draw).items() if number}
@@ -371,10 +370,10 @@ def _pools(
 
 
 class _Labels(NamedTuple):
-    """Labels that come from a single person, measured by the number of posts that they represent.
+    """Labels that each come from a single person, counted by the posts that they represent.
 
     labels: number of posts.
-    missed: number of these posts to which the predictor gives a different label.
+    missed: number of these posts with a different label from the predictor.
     inside, hits: number of posts in the domain, and number of hits.
     """
 
@@ -398,12 +397,12 @@ class _Labels(NamedTuple):
 def _errors(
     checked: Sequence[tuple[float, float]], matching: float, wrong: float = 0.0, repeated: float = 0.0
 ) -> Errors | None:
-    """Return the error rates that the checks find. Return None if there are no checks.
+    """Return the error rates found by the checks, or None if there are no checks.
 
     checked: (weight, number of checks) of each group.
-    matching: share of the checked labels that the predictor also gives.
-    wrong: share of the checked labels that are wrong and that the predictor does not give.
-    repeated: share of the checked labels that are wrong and that the predictor also gives.
+    matching: share of checked labels that match the predictor's.
+    wrong: share of checked labels that are wrong and differ from the predictor's.
+    repeated: share of checked labels that are wrong and match the predictor's.
     """
     of_matching, of_all = Unread(), Unread()
     for weight, number in checked:
@@ -416,11 +415,11 @@ def _errors(
 
 
 class Reading(NamedTuple):
-    """The amount of reading, as numbers of posts.
+    """The amount of reading, in posts.
 
-    disputed, audits: number of posts that annotators read.
+    disputed, audits: number of posts for annotators.
     checks: number of these posts that an adjudicator decides again.
-    seconds: number of the checked posts that a second adjudicator decides too.
+    seconds: number of checked posts that a second adjudicator also decides.
     """
 
     disputed: float
@@ -434,14 +433,14 @@ class Reading(NamedTuple):
 
     @property
     def work(self) -> float:
-        """The number of readings, including those by adjudicators. Hours are computed from this number."""
+        """The number of readings, including those by adjudicators. It determines the hours."""
         return self.all + self.checks + self.seconds
 
 
 def reading(stream: Stream, draw: Draw, labels: Callable[[str], bool] = lambda label: True) -> Reading:
     """Return the amount of reading for a draw.
 
-    labels: function that returns whether to include a language; by default, all languages are included.
+    labels: function that returns whether to include a language; all languages by default.
     """
     disputed = draw.size / stream.posts * sum(posts for label, posts in stream.disputed.items() if labels(label))
     audits = sum(number for label, number in stream.audits(draw).items() if labels(label))

@@ -1,4 +1,4 @@
-"""Tables of corpora, tasks, draws, predictors, vocabularies and accounts, and sentences about results of actions."""
+"""Tables of corpora, tasks, draws, predictors, vocabularies and accounts, and sentences about actions' results."""
 
 from collections.abc import Callable, Iterable, Mapping
 from datetime import datetime
@@ -35,7 +35,7 @@ Rows = Iterable[dict[str, Any]]
 def corpora_table(rows: Rows, address: Callable[[str], str] = lambda name: "", sort: str = "") -> Table:
     """Return the table of corpora.
 
-    address: function that returns the URL of a corpus; by default, corpora have no links.
+    address: function that returns the URL of a corpus; no links by default.
     sort: requested order, from the URL.
     """
     heads = (
@@ -150,7 +150,7 @@ def pauses_table(rows: Rows) -> Table:
     return table("Pauses", heads, rows)
 
 
-# --- Sentences on the results of actions and on remaining work, for pages and commands
+# --- Sentences about the results of actions and about remaining work, for pages and commands
 
 
 def rerouted(counts: dict[str, int]) -> str:
@@ -161,9 +161,9 @@ def rerouted(counts: dict[str, int]) -> str:
 
 
 def undecidable(count: int) -> str:
-    """Return a sentence about units that no adjudicator may decide, and what to do about them.
+    """Return a sentence about units that no adjudicator may decide, with advice, or "" if there are none.
 
-    count: result of `undecidable` in task_overview.py; if it is zero, the sentence is empty.
+    count: result of `undecidable` in task_overview.py.
     """
     if not count:
         return ""
@@ -173,9 +173,9 @@ def undecidable(count: int) -> str:
 
 
 def contested(waiting: Mapping[str, int]) -> str:
-    """Return a sentence that explains why people label posts on which the detectors agree.
+    """Return a sentence that explains why annotators label posts on which the detectors agree, or "" if they don't.
 
-    waiting: mapping from label to its number of waiting units; if it is empty, the sentence is empty.
+    waiting: number of waiting units by label.
     """
     if not waiting:
         return ""
@@ -200,7 +200,7 @@ def closed(done: Mapping[str, Any]) -> str:
 
 
 def leave_out(task: str) -> str:
-    """Return a sentence that explains how to end a task although some of its units have no label."""
+    """Return a sentence that explains how to end a task with unlabelled units."""
     return f"To end the task without the items that lack a label: `assay close {task} --leave-out`."
 
 
@@ -215,11 +215,11 @@ def _left(done: Mapping[str, Any]) -> str:
     return f"Items without a label: {unfinished:,}." if unfinished else "All items are finished."
 
 
-# --- People
+# --- Annotators and managers
 
 
 def workload_table(queues: Rows) -> Table:
-    """Return the table of the work that waits in a task, and of each reader's share of it.
+    """Return a table of a task's waiting work, with the average amount per reader.
 
     queues: rows of queue_states
     """
@@ -240,10 +240,10 @@ Invitation = tuple[datetime | None, datetime | None, datetime]  # used_at, revok
 
 
 def account_state(password: str, invite: Invitation | None, now: datetime, *, active: bool) -> str:
-    """Describe how the person can log in.
+    """Describe whether and how a user can log in.
 
     password: hash of the password
-    invite: the latest invitation, if any
+    invite: latest invitation, if any
     """
     if not active:
         return "locked out"

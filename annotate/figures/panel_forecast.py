@@ -1,7 +1,7 @@
-"""Forecast of a panel before a task is opened: what its voters agree on, what people read, and the expected error.
+"""Forecast a panel before a task is opened: the voters' agreement, the work for annotators, and the expected error.
 
-The votes are counted in one query per panel, grouped by the labels that the voters rank first. The error is measured on
-items whose true label is known, and predicted from earlier audits of the same panel.
+The votes are counted in a single query per panel, grouped by the voters' first labels. The error is measured on items
+with a known true label, and predicted from earlier audits of the same panel.
 """
 
 from collections import Counter
@@ -24,8 +24,8 @@ from corpora.core.voters import Panel, agreed_vote
 from corpora.models import Item
 from corpora.predictions.panels import ComparedCount, compared_votes, supported_labels
 
-# Earlier audits are samples from other draws. The estimator expects audited items to be part of the items, so all
-# counts of items are multiplied until the audited ones are a negligible part of them.
+# Earlier audits are samples from other draws, but the estimator expects the audited items to be a part of all items.
+# All counts of items are therefore multiplied, so that the audited items are a negligible part of them.
 LARGER = 1_000
 Stratum = tuple[str, ...]  # the label of posts, or the language and the label of records
 Rule = Callable[
@@ -34,11 +34,11 @@ Rule = Callable[
 
 
 class Work(NamedTuple):
-    """How much of a corpus is drawn and read.
+    """The amount of work in a task.
 
     size: number of items to draw; None for all
     audit_share, audit_least: share of the agreed items to audit, and minimum number per stratum
-    seconds: time that the people of an item need in total
+    seconds: total time of all annotators per item
     """
 
     size: int | None
@@ -48,13 +48,13 @@ class Work(NamedTuple):
 
 
 class Group(NamedTuple):
-    """A count of items with the same votes, language and truth.
+    """The number of items with the same votes, language and true label.
 
-    firsts: the label that each voter ranks first, "" for no vote
-    label: the label on which the voters agree, "" if they do not
-    queue: the language of the people who would read the items
-    language: the language of records, "" for posts
-    truth: the true label, None if it is unknown
+    firsts: each voter's first label, "" for no vote
+    label: label on which the voters agree, "" if they don't
+    queue: queue (language) of the items
+    language: language of the records, "" for posts
+    truth: true label, None if unknown
     items: number of items
     """
 
@@ -79,28 +79,28 @@ def forecast_of(
 ) -> dict[str, Any]:
     """Return the forecast of a panel, as a dict.
 
-    task: unsaved task with the panel, whose kind determines what agreement is; None for records with any labels
-    truth: the true label of some items, by id; None for the labels that came with records
+    task: unsaved task with the panel, whose kind defines agreement; None for records with any labels
+    truth: true labels of some items, by id; None to use the records' declared labels
 
     voters, agree: the panel
-    items, agreed: number of items, and number on which the voters agree
+    items, agreed: number of items, and number of items on which the voters agree
     unused: number of posts on which the voters agree but the task does not use the agreement
-    invalid: the voters' labels that are not answers, see `invalid_votes`
-    known, wrong: number of agreed items whose true label is known, and number of these on which the label is wrong
+    invalid: the voters' labels that are not valid answers, see `invalid_votes`
+    known, wrong: number of agreed items with a known true label, and number of wrong agreed labels among these
     error: error of the agreement on these items, see Estimate.as_dict
     earlier: error expected from earlier audits, see `_expected_error`; None if there is no such audit
     labels: a row for each label on which the voters agree, see `_labels`
-    single: for each voter, its name, and the number of items with a vote (voted), with a known truth (known) and right
-        (right); see `_voter`
-    pairs: a row for each two voters, see `_pair`
-    queues: the expected work by language: items (that people read), disputed, audits and hours
-    people, hours: total of these items and hours
+    single: for each voter, its name, and the number of items with a vote (voted), among these the number with a known
+        true label (known), and the number of right votes among the latter (right); see `_voter`
+    pairs: a row for each pair of voters, see `_pair`
+    queues: expected work by language: items (to annotate), disputed, audits and hours
+    people, hours: total of these items, and of these hours
     """
     counts = [*compared_votes(corpus, LEAST_LETTERS, panel, truth)]
     are_sets = task is not None and task.kind.form.several
     groups = [*_groups(counts, _rule(corpus, panel, task), are_sets=are_sets)]
     agreed = [group for group in groups if group.label]
-    sizes = _counted((group.stratum, group.items) for group in agreed)
+    sizes = _sum_counts((group.stratum, group.items) for group in agreed)
     tasks, audits = earlier_audits(panel, 2 if any(group.language for group in groups) else 1)
     queues = _queues(groups, work)
     return {
@@ -110,7 +110,7 @@ def forecast_of(
         "agreed": sum(sizes.values()),
         "unused": sum(group.items for group in groups if not (group.language or group.label) and _agree(group, panel)),
         "invalid": invalid_votes(((row.voted.votes, row.voted.posts) for row in counts), task) if task else {},
-        **_checked(agreed),
+        **_error_counts(agreed),
         "earlier": _expected_error(sizes, tasks, audits),
         "labels": _labels(agreed, audits),
         "single": [{"voter": name} | _voter(place, groups) for place, name in enumerate(panel.voters)],
@@ -125,7 +125,7 @@ def forecast_of(
 
 
 def _groups(counts: Iterable[ComparedCount], rule: Rule, *, are_sets: bool) -> Iterator[Group]:
-    """Yield a group for each count. Sets of labels are sorted, so that they can be compared.
+    """Yield a group for each count. Labels within a set are sorted, so that sets can be compared.
 
     are_sets: whether a vote is a set of labels
     """
@@ -138,7 +138,7 @@ def _groups(counts: Iterable[ComparedCount], rule: Rule, *, are_sets: bool) -> I
 
 
 def _rule(corpus: str, panel: Panel, task: Task | None) -> Rule:
-    """Return the rule by which a task, or a panel of records alone, gets labels and readers."""
+    """Return the rule for the agreed label and the queue: the task's routing or, without a task, the panel's votes."""
     if task is None:
         supported = supported_labels(corpus, panel)
 
@@ -159,7 +159,7 @@ def _rule(corpus: str, panel: Panel, task: Task | None) -> Rule:
     return by_task
 
 
-def _counted(counts: Iterable[tuple[Any, int]]) -> Counter[Any]:
+def _sum_counts(counts: Iterable[tuple[Any, int]]) -> Counter[Any]:
     total: Counter[Any] = Counter()
     for key, number in counts:
         total[key] += number
@@ -173,8 +173,8 @@ def _agree(group: Group, panel: Panel) -> bool:
     return max(Counter(filter(None, group.firsts)).values(), default=0) >= panel.agree
 
 
-def _checked(agreed: Iterable[Group]) -> dict[str, Any]:
-    """Return the number of agreed items with a known truth, the number of wrong ones, and the error."""
+def _error_counts(agreed: Iterable[Group]) -> dict[str, Any]:
+    """Return the number of agreed items with a known true label, the number of wrong ones among them, and the error."""
     with_truth = [group for group in agreed if group.truth is not None]
     number, wrong = (
         sum(group.items for group in groups)
@@ -184,22 +184,22 @@ def _checked(agreed: Iterable[Group]) -> dict[str, Any]:
 
 
 def _labels(agreed: Sequence[Group], audits: Mapping[Stratum, Audit]) -> list[dict[str, Any]]:
-    """Return a row for each label on which the voters agree, the most frequent first.
+    """Return a row for each label on which the voters agree, most frequent first.
 
-    A row has label, items, known, wrong and error as in forecast_of, and audited and earlier: the number of items in
-    earlier audits, and the error in these, None if there are none.
+    A row has label, items, known, wrong and error as in forecast_of, audited (number of items in earlier audits), and
+    earlier (error in these audits, None if there are none).
     """
     by_label: dict[str, list[Group]] = {}
     for group in agreed:
         by_label.setdefault(group.label, []).append(group)
     rows = []
     for label, groups in by_label.items():
-        audit = _merged([audit for stratum, audit in audits.items() if stratum[-1] == label])
+        audit = _merge([audit for stratum, audit in audits.items() if stratum[-1] == label])
         rows.append(
             {
                 "label": label,
                 "items": sum(group.items for group in groups),
-                **_checked(groups),
+                **_error_counts(groups),
                 "audited": audit.resolved if audit else 0,
                 "earlier": error(audit).as_dict() if audit and audit.resolved else None,
             }
@@ -220,15 +220,16 @@ def _voter(place: int, groups: Sequence[Group]) -> dict[str, Any]:
 
 
 def _pair(one: int, other: int, groups: Iterable[Group]) -> dict[str, Any]:
-    """Return how two voters compare, on the items on which both vote.
+    """Compare two voters on the items on which both vote. The result has:
 
-    voted, same: number of these items, and number with the same label from both
-    known: number of these items whose true label is known
-    correlation: phi coefficient of their errors on these; None if one of the voters is always right or always wrong
+    voted, same: number of these items, and number with the same label from both voters
+    known: number of these items with a known true label
+    correlation: phi coefficient of the voters' errors on items with a known true label; None if a voter is always right
+        or always wrong
     """
     both = [group for group in groups if group.firsts[one] and group.firsts[other]]
     with_truth = [group for group in both if group.truth is not None]
-    counts = _counted(
+    counts = _sum_counts(
         ((*(not group.is_right(group.firsts[place]) for place in (one, other)),), group.items) for group in with_truth
     )
     return {
@@ -240,7 +241,7 @@ def _pair(one: int, other: int, groups: Iterable[Group]) -> dict[str, Any]:
 
 
 def _phi(counts: Mapping[tuple[bool, ...], int]) -> float | None:
-    """Return the phi coefficient of two binary variables from the counts of their four combinations."""
+    """Return the phi coefficient of two binary variables, from the counts of their four combinations."""
     both, first, second, none = (counts[key] for key in ((True, True), (True, False), (False, True), (False, False)))
     variances = (both + first) * (second + none) * (both + second) * (first + none)
     return (both * none - first * second) / sqrt(variances) if variances else None
@@ -250,9 +251,9 @@ def _phi(counts: Mapping[tuple[bool, ...], int]) -> float | None:
 
 
 def earlier_audits(panel: Panel, width: int) -> tuple[list[Task], dict[Stratum, Audit]]:
-    """Return the tasks in which people audited a panel, and the audits of each stratum in all of them together.
+    """Return the tasks with audits of a panel, and the audits of each stratum, merged over these tasks.
 
-    width: number of values of a stratum
+    width: number of values that define a stratum
     """
     tasks = [
         task
@@ -267,10 +268,10 @@ def earlier_audits(panel: Panel, width: int) -> tuple[list[Task], dict[Stratum, 
             with_audits.append(task)
             for stratum, audit in task_audits.items():
                 audits.setdefault(stratum, []).append(audit)
-    return with_audits, {stratum: merged for stratum, parts in audits.items() if (merged := _merged(parts))}
+    return with_audits, {stratum: merged for stratum, parts in audits.items() if (merged := _merge(parts))}
 
 
-def _merged(audits: Sequence[Audit]) -> Audit | None:
+def _merge(audits: Sequence[Audit]) -> Audit | None:
     if not audits:
         return None
     return Audit(**{field.name: sum(getattr(audit, field.name) for audit in audits) for field in fields(Audit)})
@@ -279,13 +280,13 @@ def _merged(audits: Sequence[Audit]) -> Audit | None:
 def _expected_error(
     sizes: Mapping[Stratum, int], tasks: Sequence[Task], audits: Mapping[Stratum, Audit]
 ) -> dict[str, Any] | None:
-    """Return the error that is expected from earlier audits, or None if these strata were not audited.
+    """Return the error expected from earlier audits, or None if these strata were not audited.
 
-    Each stratum has its error in the earlier audits and its size in this corpus. A stratum without an audit has the
-    mean error of the others, with an interval from all right to all wrong (label_errors.overall_error).
+    Each stratum is weighted by its size in this corpus, and has the error from the earlier audits. A stratum without an
+    audit has the mean error of the others, with an interval from all right to all wrong (label_errors.overall_error).
 
-    The result is Estimate.as_dict with audited (number of audited items), tasks (their names) and unseen (number of
-    items in strata without an audit).
+    The result is Estimate.as_dict with audited (number of audited items), tasks (names of the audited tasks) and unseen
+    (number of items in strata without an audit).
     """
     audited = {stratum: audits[stratum] for stratum in sizes if stratum in audits and audits[stratum].resolved}
     if not audited:
@@ -301,15 +302,15 @@ def _expected_error(
     }
 
 
-# --- People's work
+# --- Work for annotators
 
 
 def _queues(groups: Sequence[Group], work: Work) -> list[dict[str, Any]]:
-    """Return the expected work of each queue, the largest first."""
+    """Return the expected work in each queue, largest first."""
     total = sum(group.items for group in groups)
     part = min(1.0, work.size / total) if work.size and total else 1.0
     queue_of = {group.stratum: group.queue for group in groups if group.label}
-    sizes = _counted((group.stratum, group.items) for group in groups if group.label)
+    sizes = _sum_counts((group.stratum, group.items) for group in groups if group.label)
     read: dict[str, list[float]] = {}
     for group in groups:
         read.setdefault(group.queue, [0.0, 0.0])[0] += part * group.items * (not group.label)

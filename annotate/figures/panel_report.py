@@ -1,4 +1,4 @@
-"""Tables and sentences about panels, side by side and one by one. The figures come from panel_forecast.py."""
+"""Tables and sentences about a single panel or several panels, from the forecasts in panel_forecast.py."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
@@ -9,7 +9,7 @@ from annotate.reports.numbers import NOT_MEASURED, estimate, hours_words, percen
 from annotate.reports.tables import LANGUAGE, NUMBER, Column, Table, many, numbered, table
 
 Forecast = Mapping[str, Any]
-ROWS = 20  # maximum number of rows of a table in a terminal
+ROWS = 20  # maximum number of rows in a table in a terminal
 
 
 def name_of(forecast: Forecast) -> str:
@@ -32,7 +32,7 @@ def panels_table(forecasts: Sequence[Forecast]) -> Table:
 
 
 def _errors(rows: Sequence[Forecast]) -> Iterator[Column]:
-    """Yield columns for the error on items with a known label and in earlier audits, if there are any."""
+    """Yield columns for the error on items with a known true label, and for the error in earlier audits, if any."""
     if any(row["known"] for row in rows):
         yield numbered("known", "known")
         yield Column("error", "wrong, 95% interval", NUMBER, lambda row: estimate(row["error"]))
@@ -41,7 +41,10 @@ def _errors(rows: Sequence[Forecast]) -> Iterator[Column]:
 
 
 def labels_table(forecast: Forecast, most: int | None = None) -> Table:
-    """Return a table of the labels on which a panel agrees, the most frequent first. most: maximum number of rows"""
+    """Return a table of the labels on which a panel agrees, most frequent first.
+
+    most: maximum number of rows
+    """
     heads = (
         Column("label", "label"),
         numbered("items", "agreed"),
@@ -87,7 +90,7 @@ def _share(part: int, whole: int) -> float | None:
 
 
 def sentences(forecast: Forecast) -> Iterator[str]:
-    """Yield sentences about a panel that explain where its figures come from."""
+    """Yield sentences that summarize a panel's forecast and explain where the numbers come from."""
     yield (
         f"The voters agree on {forecast['agreed']:,} of {many(forecast['items'], 'item')}. People read "
         f"{round(forecast['people']):,} items, which take {hours_words(forecast['hours'])}."

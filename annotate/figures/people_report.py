@@ -1,7 +1,7 @@
 """Tables, a plot and sentences about annotators and their tests, answers and pauses.
 
-The rows come from `annotator_statistics.py` and `task_statistics.py`. In all functions, `address` is a function that
-returns the URL of an annotator's page from the primary key.
+The rows come from `annotator_statistics.py` and `task_statistics.py`. In all functions, `address` maps an annotator's
+primary key to the URL of the annotator's page.
 """
 
 from collections.abc import Callable, Iterable
@@ -46,7 +46,7 @@ Address = Callable[[int], str]
 Rows = list[dict[str, Any]]
 Cells = dict[tuple[Rule, float], Cell]  # by rule and accuracy of an annotator
 NONE = SafeString("")
-FEW = 5  # maximum number of tasks in a person's row
+FEW = 5  # maximum number of tasks in an annotator's row
 GOLD = (
     numbered("asked", "gold answers", lambda row: row["known"]["asked"] if row["known"] else 0),
     Column("right", "right, 95% interval", NUMBER, lambda row: share(row["known"] and row["known"]["accuracy"])),
@@ -98,7 +98,7 @@ def members_table(rows: Rows) -> Table:
 def _left(left: dict[str, int]) -> Cell:
     """Return a cell with the number of available gold items in each queue, fewest first.
 
-    If a queue has none left, the person's accuracy is no longer measured there.
+    Once none are left in a queue, the annotator's accuracy is no longer measured there.
     """
     fewest = sorted(left.items(), key=lambda row: (row[1], row[0]))
     return Cell(", ".join(f"{queue} {count:,}" for queue, count in fewest), min(left.values(), default=-1))
@@ -128,7 +128,7 @@ def accuracy_plot(people: Rows, rule: Rule) -> SafeString:
     return forest(rows, title="Accuracy on gold answers", counted="asked", axis=(0, 100), limit=limit)
 
 
-# --- One annotator
+# --- A single annotator
 
 
 def labels_table(rows: Iterable[dict[str, Any]], sort: str, called: Called) -> Table:
@@ -146,7 +146,7 @@ def labels_table(rows: Iterable[dict[str, Any]], sort: str, called: Called) -> T
 def paused_table(pauses: Iterable[dict[str, Any]], sort: str, address: Address | None = None) -> Table:
     """Return the table of pauses.
 
-    address: if omitted, all pauses belong to one annotator, so the column of names is omitted too.
+    address: None for a single annotator's pauses, so that there is no column of names.
     """
 
     def until(row: dict[str, Any]) -> Cell:
@@ -182,8 +182,8 @@ def comments_table(
 ) -> Table:
     """Return the table of comments.
 
-    unit: function that returns the URL of a unit from the primary key.
-    address: if omitted, all comments belong to one annotator, so the column of names is omitted too.
+    unit: maps a unit's primary key to its URL.
+    address: None for a single annotator's comments, so that there is no column of names.
     """
 
     def answer(row: dict[str, Any]) -> Cell:
@@ -209,7 +209,7 @@ def agreed_table(consents: Iterable[dict[str, Any]], sort: str, address: Address
 
 
 def rule_tables(rule: Rule, sort: str) -> list[tuple[str, Table]]:
-    """Return a (question, table) pair for each question about the effect of pause rules.
+    """Return tables on the effect of pause rules, as (heading, table) pairs.
 
     The rows are the rules, including the task's own rule. The columns are possible accuracies of an annotator.
     """
@@ -304,7 +304,7 @@ def _hours(key: str, words: str) -> Column:
 
 
 def timesheet_csv(rows: Iterable[dict[str, Any]]) -> str:
-    """Return the timesheet as CSV, with a row for each person, day and task, and hours to two decimals."""
+    """Return the timesheet as CSV, with a row for each annotator, day and task, and hours with two decimal places."""
     rows_as_text = (row | {"day": row["day"].isoformat(), "hours": f"{row['hours']:.2f}"} for row in rows)
     return written(HEADINGS, ([row[key] for key in TIMESHEET] for row in rows_as_text))
 
@@ -328,7 +328,7 @@ def tested_table(rows: Iterable[dict[str, Any]], sort: str) -> Table:
 def trials_table(rows: Iterable[dict[str, Any]], sort: str, address: Callable[[int], str] | None = None) -> Table:
     """Return the table of tests, with a row for each annotator and language.
 
-    address: if omitted, all tests belong to one annotator, so the column of names is omitted too.
+    address: None for a single annotator's tests, so that there is no column of names.
     """
     heads = (
         *([person(address)] if address else []),
@@ -336,7 +336,7 @@ def trials_table(rows: Iterable[dict[str, Any]], sort: str, address: Callable[[i
         numbered("tries", "tries"),
         Column("score", "best score", NUMBER, _score),
         timed("last", "last"),
-        Column("state", "now", SHORT, _standing),
+        Column("state", "now", SHORT, _test_state),
     )
     return table("Tests by annotator", heads, rows, slug="tests", sort=sort)
 
@@ -346,7 +346,7 @@ def _score(row: dict[str, Any]) -> Cell:
     return Cell(NOT_MEASURED) if row["right"] is None else Cell(share, row["right"] / max(1, row["asked"]))
 
 
-def _standing(row: dict[str, Any]) -> Cell:
+def _test_state(row: dict[str, Any]) -> Cell:
     if row["qualified"]:
         return Cell("exempted by a manager" if row["granted"] else "passed", 0)
     if row["open"]:
@@ -373,7 +373,7 @@ def gold_answers_table(rows: Iterable[dict[str, Any]], sort: str, called: Called
 
 
 def gold_judgments_table(rows: Iterable[dict[str, Any]], sort: str, called: Called) -> Table:
-    """Return the table of one annotator's answers to gold items."""
+    """Return the table of an annotator's answers to gold items."""
 
     def answer(row: dict[str, Any]) -> Cell:
         name = called(row["said"])

@@ -1,7 +1,7 @@
-"""Statistics for one annotator: work today and this week, time without a break, and all answers.
+"""Statistics for an annotator: work today and this week, time without a break, and all answers.
 
-The queries use the index of the annotator's own judgments, so their speed does not depend on the size of the task. This
-module only reads data.
+The queries use the index on annotators' judgments, so their speed does not depend on the size of the task. This module
+only reads data.
 """
 
 from collections.abc import Iterable, Mapping
@@ -25,12 +25,12 @@ from corpora.models import Item
 PAUSE = timedelta(minutes=5)
 LONG = timedelta(minutes=50)  # working time without a break after which the page shows a reminder
 LOOKED_BACK = timedelta(hours=4)
-SEARCHED = 5_000  # number of answers in which a search looks, latest first
+SEARCHED = 5_000  # maximum number of answers in a search, latest first
 
 
 @dataclass(frozen=True)
 class Worked:
-    """The work of one annotator in the installation's time zone. Weeks start on Monday.
+    """An annotator's work, in the installation's time zone. Weeks start on Monday.
 
     answered_today, answered_this_week: number of valid answers.
     seconds_today, seconds_this_week: active time, including the time for skips.
@@ -43,7 +43,7 @@ class Worked:
 
 
 def worked(annotator: Annotator) -> Worked:
-    """Return an annotator's work today and this week, in all tasks. This needs one query."""
+    """Return an annotator's work today and this week, in all tasks. Uses a single query."""
     today = midnight()
     week = today - timedelta(days=today.weekday())
     # Adjudicators' decisions are not timed.
@@ -61,9 +61,10 @@ def worked(annotator: Annotator) -> Worked:
 
 
 def has_read_guidelines(permit: Permit) -> bool:
-    """Return whether the annotator has worked on the task, or passed its test, under the current major version.
+    """Return whether the annotator must have seen the current major version of the guidelines.
 
-    True if the task has no guidelines. If it has a test, people read the guidelines before it.
+    This is the case if the annotator has worked on the task since that version, or if the task has a test, before which
+    annotators read the guidelines. True if the task has no guidelines.
     """
     task = permit.task
     latest = task.guidelines.aggregate(major=Max("major"))["major"]
@@ -89,8 +90,8 @@ def without_pause(annotator: Annotator, current_time: datetime | None = None) ->
     ):
         if end - answered_at >= PAUSE:
             break
-        # The time for a long document counts too. It starts when the active time began or, if that was not measured,
-        # when the document was shown.
+        # The time spent on a long document is not a break. It starts when the active time began or, if that was not
+        # measured, when the document was shown.
         began = answered_at - timedelta(seconds=active) if active is not None else shown_at or answered_at
         end = min(end, began)
     # The time since the last answer counts as work.
@@ -134,7 +135,7 @@ def answers_by(
 
 
 def _current_value(annotator: Annotator, name: str) -> Coalesce:
-    """Return an expression for a field of a judgment, with its value after the annotator's latest change."""
+    """Return an expression for a judgment's field after the annotator's latest change."""
     changed = Change.objects.filter(
         judgment__unit=OuterRef("unit"), judgment__annotator=annotator, at__gt=OuterRef("answered_at")
     )
@@ -142,10 +143,7 @@ def _current_value(annotator: Annotator, name: str) -> Coalesce:
 
 
 def overruled(annotator: Annotator, judgments: QuerySet[Judgment]) -> QuerySet[Judgment]:
-    """Return the answers of an annotator that an adjudicator overruled.
-
-    An answer is returned only if the annotator may know about the decision, as in `decided`.
-    """
+    """Return an annotator's answers that were overruled by an adjudicator, if the annotator may see the decision."""
     decided = Judgment.objects.live().decisions().filter(unit=OuterRef("unit"), kind=Judgment.SETTLE)
     visible = judgments.filter(kind=Judgment.ANSWER).filter(_VISIBLE)
     visible = visible.annotate(
@@ -154,17 +152,15 @@ def overruled(annotator: Annotator, judgments: QuerySet[Judgment]) -> QuerySet[J
     return visible.filter(settled__isnull=False).exclude(settled=F("now"))
 
 
-# The judgments for which annotators may see an adjudicator's decision. In an open task, the decisions would reveal
-# which units are checked or audited. For hidden gold answers, the decisions are never shown.
+# Selects the judgments for which annotators may see the adjudicator's decision. In an open task, decisions would reveal
+# which units are checked or audited. Decisions on hidden gold items are never shown.
 _VISIBLE = Q(unit__task__is_open=False, unit__known_answer="", unit__honeypot=False, unit__stage=stages.LABELLED)
 
 
 def decided(judgments: Iterable[Judgment], changes: Mapping[int, Change]) -> dict[int, Judgment]:
-    """Return the adjudicators' decisions that overruled an annotator's latest answers, by unit.
+    """Return the adjudicators' decisions that overruled an annotator's latest answers and are _VISIBLE, by unit.
 
     changes: result of `latest` in work/answer_changes.py.
-
-    Only decisions in closed tasks are returned. Decisions on hidden gold answers are never returned.
     """
     latest_labels = {judgment.unit_id: judgment.label for judgment in judgments if judgment.kind == Judgment.ANSWER}
     latest_labels |= {unit: change.label for unit, change in changes.items()}
@@ -176,13 +172,13 @@ def decided(judgments: Iterable[Judgment], changes: Mapping[int, Change]) -> dic
 
 
 def last_used(annotator: Annotator) -> dict[int, float]:
-    """Return when the annotator last judged in each task, as a mapping from task to seconds since 1970."""
+    """Return the time of the annotator's last judgment in each task, in seconds since 1970."""
     judgments = Judgment.objects.filter(annotator=annotator).order_by().values_list("unit__task")
     return {task: last.timestamp() for task, last in judgments.annotate(Max("answered_at"))}
 
 
 def why_empty(permit: Permit) -> str:
-    """Return a sentence that explains why there is no unit for this annotator."""
+    """Return a sentence that explains why no unit is available to this annotator."""
     task = permit.task
     if not task.is_open:
         return _("This task is closed.")
@@ -217,10 +213,7 @@ def why_empty(permit: Permit) -> str:
 
 
 def not_a_reader(permit: Permit) -> str:
-    """Return a sentence that explains why the annotator is not a reader of any language of the task.
-
-    It is empty if the annotator is a reader of one of them.
-    """
+    """Return a sentence if the annotator reads none of the task's languages at the required level, otherwise ""."""
     if permit.reads:
         return ""
     read_in = set(permit.task.reading_languages)

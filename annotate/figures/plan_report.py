@@ -24,10 +24,7 @@ CALLED = {"error": "error of the detectors' agreement"}
 
 
 def measure_table(plan: Mapping[str, Any], measure: str) -> Table:
-    """Return the table of languages for which a uniform draw is sufficient.
-
-    `missing` explains the remaining languages.
-    """
+    """Return the table of languages for which a uniform draw is sufficient. `missing` covers the other languages."""
     possible = [row for row in plan["rows"] if row["measure"] == measure and row["needs"]]
     rows = [row if row["language"] else row | {"language": ALL, "name": ALL} for row in possible]
     heads = (
@@ -44,7 +41,7 @@ def measure_table(plan: Mapping[str, Any], measure: str) -> Table:
 
 
 def missing(plan: Mapping[str, Any], measure: str) -> Iterator[str]:
-    """Yield sentences about languages for which a uniform draw is insufficient or expensive. They name alternatives."""
+    """Yield sentences about languages for which a uniform draw is insufficient or expensive, with alternatives."""
     of_measure = [row for row in plan["rows"] if row["measure"] == measure]
     for why, reason in WHY.items():
         rows = [row for row in of_measure if row["why"] == why]
@@ -65,7 +62,7 @@ def missing(plan: Mapping[str, Any], measure: str) -> Iterator[str]:
 
 
 def without_decoys(plan: Mapping[str, Any]) -> Iterator[str]:
-    """Yield a sentence about the interval widths that sets for one language have without decoys."""
+    """Yield a sentence about the interval widths of sets for a single language without decoys."""
     widths_by_measure = {row["measure"]: row["without_decoys"] for row in plan["rows"] if row["without_decoys"]}
     widths = ", ".join(
         f"{measure} "
@@ -190,7 +187,7 @@ def command(row: Widths, task: str) -> str:
 def further_table(result: Widths, does: Callable[[Widths], Cell | str]) -> Table:
     """Return the table of further work that reaches the required width or comes closest to it.
 
-    does: function that returns how to do the work in a row.
+    does: function that returns the command or link for a row's work.
     """
 
     def work(row: Widths) -> str:
@@ -285,13 +282,13 @@ def needed_table(needed: Sequence[Widths]) -> Table:
 # --- Expected work by queue and annotators, from figures/finish_forecast.py
 
 
-SHOWN = 5  # maximum number of languages in a sentence; those with the largest numbers are named
+SHOWN = 5  # maximum number of languages in a sentence, largest first
 
 
 def work_table(work: Mapping[str, Any], *, tested: bool) -> Table:
     """Return the table of expected work.
 
-    tested: whether people must pass a test before they may work.
+    tested: whether annotators must pass a test before they may work.
     """
     headings = {"units": "items", "agreed": "for the audit", "known": "decoys", "answers": "answers"}
     # Omit columns that contain only zeros.
@@ -310,10 +307,7 @@ def _sum(work: Mapping[str, Any], key: str) -> int:
 
 
 def _note(row: Mapping[str, Any]) -> str:
-    """Return a note for a queue with too few readers.
-
-    A queue without readers gets no note, because one sentence names all such queues.
-    """
+    """Return a note for a queue with too few readers. Queues without readers are listed in a separate sentence."""
     if not row["readers"] or row["readers"] >= row["needs"]:
         return ""
     need = "each item needs" if row["several"] == row["units"] else f"{row['several']:,} of {row['units']:,} items need"
@@ -375,7 +369,7 @@ def _audit_words(audit: Mapping[str, Any] | None) -> Iterator[str]:
 
 
 def of_checks(checks: Mapping[str, Any] | None) -> Iterator[str]:
-    """Yield sentences about the number of checks and who makes them."""
+    """Yield sentences about the number of checks and the adjudicators who make them."""
     if checks and checks["chosen"]:
         yield (
             f"A single reader decides {many(checks['units'], 'item')}. An adjudicator decides a random "
@@ -392,7 +386,7 @@ def of_checks(checks: Mapping[str, Any] | None) -> Iterator[str]:
 
 
 def _strata(number: int, names: Iterable[str]) -> str:
-    """Return a number of strata with their noun: languages, or pairs of language and label, such as `en sports`."""
+    """Return a number of strata with the right noun: languages, or pairs of language and label, such as `en sports`."""
     return f"{many(number, 'pair')} of language and label" if _are_pairs(names) else many(number, "language")
 
 
@@ -403,7 +397,7 @@ def _are_pairs(names: Iterable[str]) -> bool:
 def _by_stratum(languages: Mapping[str, Mapping[str, int]], whole: str) -> str:
     """Return the number of strata, and the strata with the most chosen units.
 
-    whole: key of the number of units from which they were chosen.
+    whole: key of a stratum's total number of units.
     """
     largest = sorted(languages.items(), key=lambda of: (-of[1]["chosen"], of[0]))[:SHOWN]
     parts = ", ".join(f"{label} {of['chosen']:,} of {of[whole]:,}" for label, of in largest)

@@ -1,7 +1,7 @@
-"""Tables, plots and sentences for managers' pages: the progress and pace of tasks, and stalled queues.
+"""Tables, plots and sentences for managers' pages: the progress and pace of tasks, stalled queues, and forecasts.
 
-The rows come from `task_statistics.py` and `queue_states.py`. `address` is a function that returns the URL of a task
-from its name, or of an annotator from the primary key.
+The rows come from `task_statistics.py`, `queue_states.py` and `finish_forecast.py`. `address` maps a task's name or an
+annotator's primary key to a URL.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -37,7 +37,7 @@ from annotate.reports.tables import (
 from corpora.core.languages import LANGUAGES
 
 NONE = SafeString("")
-# The parts of stacked bars, which are stages, with their descriptions.
+# The parts of stacked bars: stages with their descriptions.
 PARTS = (
     (stages.LABELLED, "labelled by people"),
     (stages.AGREED, "auto-labelled"),
@@ -73,7 +73,7 @@ def tasks_table(rows: Iterable[dict[str, Any]], address: Callable[[str], str], s
     return table("All tasks", heads, rows, slug="tasks", sort=sort)
 
 
-# --- One task by language
+# --- A task by language
 
 
 def progress_table(progress: dict[str, Any], sort: str) -> Table:
@@ -107,12 +107,12 @@ def shares(row: dict[str, Any]) -> list[tuple[SafeString, str, int, str]]:
 
 
 def trend(counts: list[int], title: str) -> SafeString:
-    """Return the sparkline of counts over time, the latest last. It is empty if there are fewer than two."""
+    """Return a sparkline of counts over time, latest last, or nothing if there are fewer than two counts."""
     return sparkline(counts[-30:], title=title) if len(counts) > 1 else NONE
 
 
 def progress_plot(progress: dict[str, Any]) -> SafeString:
-    """Return the plot of progress in the FEW languages that have the most units. `shares` is its legend."""
+    """Return the plot of progress in the FEW languages with the most units. `shares` is its legend."""
     rows = sorted(progress["languages"], key=lambda row: (-row["units"], row["language"]))[:FEW]
     parts = [
         Parts(row["language"] or "–", label_name(row["language"]), tuple(row[stage] for stage, _ in PARTS))
@@ -182,7 +182,7 @@ def since_plot(pace: dict[str, Any]) -> SafeString:
     every = -(-len(rows) // TICKS)
     form = "%d %b %H:00" if cut == "hour" else "%d %b"
     moments = [
-        # Start in the middle of the first interval, because a label would not fit below a column at the edge.
+        # Start in the middle of the first interval, because a label wouldn't fit below a column at the edge.
         Moment(
             f"{row['at']:{form}}" if place % every == every // 2 else "",
             f"{row['at']:{FORMATS[cut]}}",
@@ -196,7 +196,7 @@ def since_plot(pace: dict[str, Any]) -> SafeString:
 def times_plot(rows: list[dict[str, Any]], title: str, names: dict[int, str]) -> SafeString:
     """Plot the times per answer.
 
-    names: annotators' names by primary key; needed only if the rows are about annotators.
+    names: annotators' names by primary key; only needed if the rows are about annotators.
     """
     spans = []
     for row in sorted(rows, key=lambda row: row["quartiles"][1]):
@@ -212,8 +212,7 @@ def times_plot(rows: list[dict[str, Any]], title: str, names: dict[int, str]) ->
 def routes_table(routes: Iterable[Any], address: Callable[[str], str], sort: str = "") -> Table:
     """Return the table of routes.
 
-    address: function that returns the URL of the page on which a language's route can be changed; the URL is empty if
-        changes are not allowed.
+    address: maps a language to the URL of the page for changing its route, or "" if changes are not allowed.
     """
 
     def code(route: Any) -> Cell:
@@ -258,17 +257,17 @@ def route_queues_table(caption: str, rows: Iterable[Any]) -> Table:
 Result = Mapping[str, Any]
 BEYOND = "two years"  # horizon of figures/finish_simulation.py
 NEVER = "not foreseeable"
-YEAR = 365  # a later date is only an order of magnitude, so the pages give none
+YEAR = 365  # dates further away (days) are not shown, because they are only an order of magnitude
 FAR = "over a year"
 
 
 def _ends(
     result: Result, kind: str, headings: Mapping[str, str], format_day: Callable[[Result, float], str]
 ) -> list[Column]:
-    """Return columns for the days in a range of dates.
+    """Return columns for the bounds and the middle of a range of days.
 
-    headings: mapping from a key of the range to the heading of its column.
-    format_day: function that formats a day.
+    headings: column headings by the range's keys.
+    format_day: formats a number of days from the start of the forecast.
     """
 
     def done(row: Result, end: str) -> Cell:
@@ -294,10 +293,7 @@ def forecast_table(result: Result, sort: str = "") -> Table:
 
 
 def drawn_table(result: Result) -> Table:
-    """Return the table of a draw that has not been made yet.
-
-    There is a row for each language, with most reading first.
-    """
+    """Return the table of a planned draw, with a row for each language, most reading first."""
     heads = {"posts": "posts", "agreed": "agreed", "people": "read by people", "audits": "audits"}
     heads |= {"checks": "checks", "readers": "readers"}
     rows = [
@@ -311,9 +307,9 @@ def drawn_table(result: Result) -> Table:
 
 
 def draw_headline(result: Result) -> str:
-    """Return a sentence about a draw that has not been made yet: its posts, the work and the date.
+    """Return a sentence about a planned draw: its posts, the work and the date.
 
-    result: a forecast that forecast_before returned
+    result: result of forecast_before
     """
     total = {name: round(sum(row[name] for row in result["drawn"])) for name in ("posts", "agreed", "people", "audits")}
     audits, disputed = total["audits"], total["people"] - total["audits"]
@@ -330,9 +326,9 @@ def draw_headline(result: Result) -> str:
 
 
 def audit_warning(result: Result) -> str:
-    """Return a warning if too few audits are expected to measure the predictors that vote, or "".
+    """Return a warning if too few audits are expected to measure the detectors, or "".
 
-    result: a forecast that forecast_before returned
+    result: result of forecast_before
     """
     agreed, audits = (sum(row[name] for row in result["drawn"]) for name in ("agreed", "audits"))
     least = min(round(agreed), LEAST_READ_IN_ALL)
@@ -357,7 +353,7 @@ def _weekday(result: Result, days: float) -> str:
 
 
 def terminal_table(result: Result) -> Table:
-    """Return the forecast table for a terminal. It omits the names of languages and the effect of more readers."""
+    """Return the forecast table for a terminal, without the names of languages and the effect of more readers."""
     ends = {"low": "earliest", "middle": "about", "high": "latest"}
     heads = (
         Column("queue", "queue"),
@@ -374,7 +370,7 @@ def finish_day(result: Result) -> str:
 
 
 def finish_words(result: Result) -> str:
-    """Return a few words that state when all work with readers will be finished."""
+    """Return a phrase for when all queues with readers will be finished."""
     return span(result, result["all"]) if result["all"] and any(row["readers"] for row in result["queues"]) else NEVER
 
 
@@ -454,12 +450,12 @@ def _day(result: Result, days: float) -> datetime:
 
 
 def _is_far(days: float | None) -> bool:
-    """Return whether the days are more than a year, or more than the forecast simulates."""
+    """Return whether the days are more than a year, or beyond the simulated horizon."""
     return days is None or days > YEAR
 
 
 def _date(result: Result, days: float) -> str:
-    """Return a date such as "3 Mar", with the year if it is not this year's. If it is too far off, return FAR."""
+    """Format a date such as "3 Mar", with the year unless it is this year, or FAR if it is too far off."""
     if _is_far(days):
         return FAR
     day = _day(result, days)
@@ -468,7 +464,7 @@ def _date(result: Result, days: float) -> str:
 
 
 def dates_table(forecasts: Iterable[tuple[Any, Result]], address: Callable[[str], str], sort: str) -> Table:
-    """Return the table of the queues that finish last, for all tasks.
+    """Return the table of the queues that finish last, in all tasks.
 
     It includes only queues for which the effect of two more readers was simulated.
     """
@@ -477,12 +473,12 @@ def dates_table(forecasts: Iterable[tuple[Any, Result]], address: Callable[[str]
         title, name = row["task"].title, row["task"].name
         return Cell(title, title, f"{address(name)}#forecast", name)
 
-    rows = [{"task": task, "told": of, **row} for task, of in forecasts for row in of["queues"] if row["more"]]
+    rows = [{"task": task, "result": of, **row} for task, of in forecasts for row in of["queues"] if row["more"]]
     heads = (
         Column("task", "task", says=task),
         Column("language", "language", SHORT, lambda row: language(row["queue"])),
-        Column("middle", "done", SENTENCE, lambda row: Cell(span(row["told"], row["days"]), row["days"]["middle"])),
-        Column("more", "with two more readers", SENTENCE, lambda row: Cell(_more(row["told"], row), _sooner(row))),
+        Column("middle", "done", SENTENCE, lambda row: Cell(span(row["result"], row["days"]), row["days"]["middle"])),
+        Column("more", "with two more readers", SENTENCE, lambda row: Cell(_more(row["result"], row), _sooner(row))),
         *numbers({"answers": "answers to go", "readers": "readers"}),
     )
     return table("Forecasts", heads, rows, slug="dates", sort=sort)

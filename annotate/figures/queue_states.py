@@ -1,4 +1,4 @@
-"""The state of each queue in a task, with a sentence for managers, and annotators without work.
+"""The state of each queue in a task, with a sentence for managers, and the annotators without work.
 
 This module only reads data.
 """
@@ -28,21 +28,21 @@ JUDGED, LACKING = "judged", "lacking"
 STUCK = (UNREAD, UNTESTED, NOT_AGREED, PAUSED, JUDGED, LACKING)
 DONE, CLOSED, LEASED, GOING = "done", "closed", "leased", "going"
 AT_WORK = timedelta(hours=1)
-FEW_READERS = 10  # maximum number of readers of a queue that are named
+FEW_READERS = 10  # maximum number of names in a queue's list of readers
 KEYS = 5_000  # maximum number of primary keys per query
 
 
 @dataclass
 class _Queue:
-    """A queue with its waiting units and its people.
+    """A queue with its waiting units and its annotators.
 
-    touched: mapping from unit to the number of answers that it needs, for units that were judged or assigned.
-    untouched: for all other units, mapping from the number of answers that a unit needs to the number of such units.
-        These units are only counted, because a queue may have a million of them.
-    readers: people who read the queue's languages.
+    touched: number of required answers by unit, for units that were judged or assigned.
+    untouched: number of all other units, by their number of required answers. They are only counted, because a queue
+        can have a million of them.
+    readers: annotators who read the queue's languages.
     passed: readers who passed the test.
-    agreed: people in `passed` who consented to sensitive work.
-    able: people in `agreed` who may work now.
+    agreed: annotators in `passed` who consented to sensitive work.
+    able: annotators in `agreed` who may work now.
     """
 
     touched: dict[int, int] = field(default_factory=dict)
@@ -58,21 +58,21 @@ class _Queue:
 
     @property
     def missing(self) -> int:
-        """The number of answers that all units need in total, including answers that exist."""
+        """The total number of required answers, including existing ones."""
         return sum(self.touched.values()) + sum(needed * number for needed, number in self.untouched.items())
 
 
 @dataclass
 class _Tables:
-    """Data on several tasks. Units are waiting units, and tasks, units and people are identified by primary key.
+    """Data on several tasks and their waiting units. Tasks, units and annotators are identified by primary key.
 
     queues: queues by task and name.
-    adjudication: number of units that wait for an adjudicator, by task and queue.
-    lasts: time of the last judgment, by task, person and queue.
-    held: for each unit, number of places that answers and active leases occupy.
+    adjudication: number of units waiting for an adjudicator, by task and queue.
+    lasts: time of the last judgment, by task, annotator and queue.
+    held: number of places occupied by answers and active leases, by unit.
     open_now: units with an active lease.
-    judged: for each unit, people who must not be asked about it.
-    answers: for each unit, number of answers.
+    judged: annotators who must not be assigned a unit, by unit.
+    answers: number of answers by unit.
     labels: names of the queues' languages.
     """
 
@@ -86,7 +86,7 @@ class _Tables:
     labels: dict[str, str]
 
     def places(self, queue: _Queue) -> tuple[int, set[int]]:
-        """Return the number of units with too few people, and the people to whom a unit is available."""
+        """Return the number of units with too few annotators, and the annotators who can be assigned a unit now."""
         lacking = sum(number for needed, number in queue.untouched.items() if len(queue.able) < needed)
         free, taken = queue.untouched.total(), Counter[int]()
         for unit, needed in queue.touched.items():
@@ -98,46 +98,46 @@ class _Tables:
         return lacking, queue.able - {person for person, number in taken.items() if number == free} if free else set()
 
     def has_left(self, person: int, queue: _Queue) -> bool:
-        """Return whether a queue has a unit that a person has not judged."""
+        """Return whether a queue has a unit that an annotator has not judged."""
         return queue.untouched.total() > 0 or any(person not in self.judged.get(unit, ()) for unit in queue.touched)
 
 
 def queue_states(task: Task) -> dict[str, Any]:
     """Return the states of a task's queues, as a dict with queues, idle and stuck.
 
-    queues: a row for each queue; stalled queues come first, and then those with the most waiting units.
+    queues: a row for each queue, stalled queues first, then by number of waiting units.
     idle: a row for each annotator who may work but has no unit available: annotator, name, queues, last, at_work
-        (whether the last judgment was within the last hour) and said.
+        (whether the last judgment was within the last hour) and said (the reason, as a sentence).
     stuck: number of stalled queues.
 
     A row for a queue has:
 
     queue, name: code and name.
     waiting: number of waiting units.
-    leased: number of waiting units that are assigned to a person now.
+    leased: number of waiting units that are assigned to an annotator now.
     missing: number of missing answers.
-    lacking: number of units that need more answers than there are people who may still judge them.
-    readers, passed, agreed, able: numbers of people, see _Queue.
-    adjudication: number of units from this queue that wait for an adjudicator.
+    lacking: number of units that need more answers than there are annotators who may still judge them.
+    readers, passed, agreed, able: numbers of annotators, see _Queue.
+    adjudication: number of this queue's units that are waiting for an adjudicator.
     last: time of the last judgment.
     state, stuck, said: the state, whether the queue is stalled, and a sentence about it.
     """
-    return _states(task, _tables([task]), with_idle=True)
+    return _states(task, _load_tables([task]), with_idle=True)
 
 
 def queue_states_of(tasks: Iterable[Task]) -> dict[int, dict[str, Any]]:
-    """Return the states of several tasks by primary key, without `idle`, which takes long if there are many people.
+    """Return the states of several tasks' queues by primary key, without `idle`, which is slow with many annotators.
 
     The number of queries does not depend on the number of tasks.
     """
     task_list = list(tasks)
-    tables = _tables(task_list)
+    tables = _load_tables(task_list)
     return {task.pk: _states(task, tables) for task in task_list}
 
 
 def _states(task: Task, tables: _Tables, *, with_idle: bool = False) -> dict[str, Any]:
     queues, lasts = tables.queues[task.pk], tables.lasts[task.pk]
-    busy: set[int] = set()  # people to whom a unit is available
+    busy: set[int] = set()  # annotators who can be assigned a unit now
     rows: list[dict[str, Any]] = []
     for name, queue in queues.items():
         lacking, may_take = tables.places(queue)
@@ -151,7 +151,7 @@ def _states(task: Task, tables: _Tables, *, with_idle: bool = False) -> dict[str
             "adjudication": tables.adjudication[task.pk].get(name, 0),
         }
         unjudged = bool(queue.waiting) and any(tables.has_left(person, queue) for person in queue.able)
-        state = _state(task, counts, unjudged=unjudged, something=bool(may_take))
+        state = _state(task, counts, unjudged=unjudged, is_available=bool(may_take))
         rows.append(
             {
                 "queue": name,
@@ -171,15 +171,15 @@ def _states(task: Task, tables: _Tables, *, with_idle: bool = False) -> dict[str
 # --- Data
 
 
-def _tables(tasks: list[Task]) -> _Tables:
-    held, open_now = _held(tasks)
-    judged, answers = _judged(tasks)
+def _load_tables(tasks: list[Task]) -> _Tables:
+    held, open_now = _count_held(tasks)
+    judged, answers = _load_judged(tasks)
     adjudication: dict[int, dict[str, int]] = defaultdict(dict)
     waiting = Unit.objects.filter(task__in=tasks, stage=stages.ADJUDICATION).order_by()
     for task, queue, number in waiting.values_list("task_id", "language").annotate(Count("pk")):
         adjudication[task][queue] = number
-    queues = _queues(tasks, judged.keys() | held.keys())
-    # Find each person's last judgment in each queue. A unit counts for the queue that it is in now.
+    queues = _load_queues(tasks, judged.keys() | held.keys())
+    # Find each annotator's last judgment in each queue. A unit counts for its current queue.
     judgments = Judgment.objects.filter(unit__task__in=tasks, lease__isnull=False).order_by()
     rows = judgments.values_list("unit__task_id", "annotator_id", "unit__language").annotate(Max("answered_at"))
     lasts: dict[int, dict[tuple[int, str], datetime]] = defaultdict(dict)
@@ -189,8 +189,8 @@ def _tables(tasks: list[Task]) -> _Tables:
     return _Tables(queues, adjudication, lasts, held, open_now, judged, answers, labels)
 
 
-def _queues(tasks: list[Task], touched: Collection[int]) -> dict[int, dict[str, _Queue]]:
-    """Return the queues whose units are waiting, with an adjudicator, or judged.
+def _load_queues(tasks: list[Task], touched: Collection[int]) -> dict[int, dict[str, _Queue]]:
+    """Return all queues with units, including those whose units are all finished.
 
     touched: units that were judged or assigned.
     """
@@ -217,7 +217,7 @@ def _queues(tasks: list[Task], touched: Collection[int]) -> dict[int, dict[str, 
     return queues
 
 
-def _held(tasks: list[Task]) -> tuple[Counter[int], set[int]]:
+def _count_held(tasks: list[Task]) -> tuple[Counter[int], set[int]]:
     """Return the number of occupied places of each unit, and the set of units with an active lease.
 
     Each answer and each active lease occupies a place.
@@ -227,7 +227,7 @@ def _held(tasks: list[Task]) -> tuple[Counter[int], set[int]]:
     now = timezone.now()
     running = Q(closed_at=None, expires_at__gt=now)
     held_places = Q(unit__honeypot=False, unit__stage=stages.QUEUED, place__isnull=False)
-    # While an annotator has a gold answer open, its lease occupies a place of the unit that it replaces.
+    # While an annotator has a gold item open, its lease occupies a place of the unit that the gold item replaces.
     stands_in = Q(instead_of__stage=stages.QUEUED) & running
     places = Lease.objects.filter(
         held_places & (Q(closed_at__isnull=False) | running) | stands_in, unit__task__in=tasks
@@ -239,10 +239,10 @@ def _held(tasks: list[Task]) -> tuple[Counter[int], set[int]]:
     return held, open_now
 
 
-def _judged(tasks: list[Task]) -> tuple[dict[int, set[int]], Counter[int]]:
-    """Return the people who must not be asked about each waiting unit, and the unit's number of answers.
+def _load_judged(tasks: list[Task]) -> tuple[dict[int, set[int]], Counter[int]]:
+    """Return the annotators who must not be assigned each waiting unit, and each unit's number of answers.
 
-    These people have judged the unit already, or they do not accept units that somebody found disturbing.
+    These annotators have already judged the unit, or have opted out of units that were flagged as disturbing.
     """
     judged: dict[int, set[int]] = defaultdict(set)
     answers: Counter[int] = Counter()
@@ -264,11 +264,11 @@ def _judged(tasks: list[Task]) -> tuple[dict[int, set[int]], Counter[int]]:
 # --- States
 
 
-def _state(task: Task, counts: dict[str, Any], *, unjudged: bool, something: bool) -> str:
+def _state(task: Task, counts: dict[str, Any], *, unjudged: bool, is_available: bool) -> str:
     """Return the state of a queue.
 
-    unjudged: whether there is a unit that a person who may work has not judged.
-    something: whether such a unit has a free place.
+    unjudged: whether there is a unit that an annotator who may work has not judged.
+    is_available: whether such a unit has a free place.
     """
     if not counts["waiting"]:
         return DONE
@@ -284,7 +284,7 @@ def _state(task: Task, counts: dict[str, Any], *, unjudged: bool, something: boo
         return PAUSED
     if not unjudged:
         return JUDGED
-    if not something:
+    if not is_available:
         return LEASED
     return LACKING if counts["lacking"] else GOING
 
@@ -327,7 +327,7 @@ def _sentence(task: Task, name: str, state: str, counts: dict[str, Any]) -> str:
 
 
 def _sentence_if_able(task: Task, state: str, counts: dict[str, Any]) -> str:
-    """Return a sentence about the state of a queue in which people may work."""
+    """Return a sentence about the state of a queue in which annotators may work."""
     items, one = many(counts["waiting"], "item"), counts["waiting"] == 1
     people = are(counts["able"], "person", "people")
     if state == JUDGED:
@@ -358,10 +358,10 @@ def _sentence_if_able(task: Task, state: str, counts: dict[str, Any]) -> str:
 def _idle(
     tables: _Tables, queues: Mapping[str, _Queue], busy: set[int], lasts: Mapping[tuple[int, str], datetime]
 ) -> list[dict[str, Any]]:
-    """Return the people who may work but have no unit available. Those who worked within the last hour come first.
+    """Return the annotators who may work but have no unit available. Those with recent work come first.
 
-    busy: people to whom a unit is available.
-    lasts: time of each person's last judgment in each queue.
+    busy: annotators who can be assigned a unit now.
+    lasts: time of each annotator's last judgment in each queue.
     """
     queues_of: dict[int, list[str]] = defaultdict(list)
     for queue in sorted(queues):
@@ -389,9 +389,9 @@ def _idle(
 class QueueRow:
     """A queue of a task.
 
-    waiting: number of waiting units, including leased and lacking ones.
+    waiting: number of waiting units, including leased and lacking units.
     leased: number of leased units.
-    lacking: number of units that need more people than may still judge them.
+    lacking: number of units that need more annotators than may still judge them.
     readers: names of the first FEW_READERS readers, sorted.
     reader_count: number of readers.
     """
@@ -409,7 +409,7 @@ People = tuple[dict[int, Readers], dict[int, str]]  # readers by task, and names
 
 
 def people_of(tasks: Iterable[Task]) -> People:
-    """Return the people whom the tables of several tasks name, with as many statements as for one task."""
+    """Return the annotators for several tasks' queue tables, with the same number of queries as for a single task."""
     rows = route_rows()
     return readers_of([Routes(rows, task) for task in tasks]), names_of()
 
@@ -417,14 +417,14 @@ def people_of(tasks: Iterable[Task]) -> People:
 def queues_by_use(task: Task, people: Callable[[], People]) -> dict[str, list[QueueRow]]:
     """Return the queues with waiting units as `busy`, and all others as `idle`. Pages collapse the idle queues.
 
-    people: function that returns the result of people_of for tasks that include this one.
+    people: function that returns the result of people_of; its tasks must include this task.
     """
     rows = queue_table(task, people())
     return {"busy": [row for row in rows if row.waiting], "idle": [row for row in rows if not row.waiting]}
 
 
 def queue_table(task: Task, people: People | None = None) -> list[QueueRow]:
-    """Return all queues that have waiting units or readers. Those with the most waiting units come first."""
+    """Return all queues with waiting units or readers, most waiting units first."""
     by_task, names = people or people_of([task])
     routes, readers = Routes.load(task), by_task[task.pk].able
     queued = task.units.work().queued()

@@ -1,6 +1,6 @@
 """An overview of all tasks: their progress, next steps, waiting work and draws.
 
-The number of queries does not depend on the number of tasks. For single tasks, see `task_statistics.py` and
+The number of queries does not depend on the number of tasks. For a single task, see `task_statistics.py` and
 `queue_states.py`. This module only reads data.
 """
 
@@ -15,7 +15,7 @@ from annotate.controls.audit_report import contested_waiting
 from annotate.core import stages
 from annotate.figures import overview_report, task_statistics
 from annotate.figures.queue_states import DONE, UNREAD, queue_states_of
-from annotate.figures.task_statistics import picked
+from annotate.figures.task_statistics import pick
 from annotate.kinds.interface_language import label_name
 from annotate.models import Job, Judgment, Task, Unit
 from annotate.reports.tables import are
@@ -23,36 +23,36 @@ from annotate.work import adjudication
 from annotate.work.closure import reopening_advice
 from corpora.models import Draw
 
-NAMED = 5  # maximum number of queues that a sentence names
+NAMED = 5  # maximum number of queues in a sentence
 
 
 @dataclass(frozen=True)
-class Standing:
-    """The overview. Open tasks come first, and newer tasks come before older tasks.
+class Overview:
+    """The overview. Open tasks come first, then newer tasks.
 
     tasks: a row for each task; see below.
-    waits: a row for each unfinished queue, and a row for each task with units that wait for an adjudicator.
+    waits: a row for each unfinished queue, and a row for each task with units waiting for an adjudicator.
 
     A row for a task has the keys of task_statistics.overview, and:
 
     corpora: names of the task's corpora.
     missing: number of missing answers; None if the task is closed.
     stuck: number of stalled queues.
-    contested: for each language that failed its audit, number of units that still need a label.
-    contesting: primary key of the job that sends units to people after a failed audit, or None.
+    contested: number of units that still need a label, by language that failed its audit.
+    contesting: primary key of the job that queues agreed units for annotators after a failed audit, or None.
     read: whether any unit was labelled in this task.
     unseconded: whether the task needs second opinions, but there is no second adjudicator.
     next: next step, as a sentence.
 
     A row in `waits` has task, queue (empty for adjudication), name, waiting (number of units), missing (number of
-    answers), able (number of people who may work), stuck and said.
+    answers), able (number of annotators who may work), stuck and said (the state, as a sentence).
     """
 
     tasks: list[dict[str, Any]]
     waits: list[dict[str, Any]]
 
 
-def standing() -> Standing:
+def load_overview() -> Overview:
     tasks = {task.name: task for task in Task.objects.all()}
     # Skip closed tasks, because their units are not assigned.
     states = queue_states_of(task for task in tasks.values() if task.is_open)
@@ -65,7 +65,7 @@ def standing() -> Standing:
     labelled = Unit.objects.filter(task=OuterRef("pk"), stage=stages.LABELLED, reused_from=None)
     read = set(Task.objects.filter(Exists(labelled)).values_list("name", flat=True))
     rows, waits = [], []
-    # Skip tasks that were opened after the first query.
+    # Skip tasks opened since the first query.
     for row in (overview_row for overview_row in task_statistics.overview() if overview_row["name"] in tasks):
         task = tasks[row["name"]]
         able = adjudicators[task.pk]
@@ -80,12 +80,14 @@ def standing() -> Standing:
             "read": task.name in read,
             "unseconded": row["done"] < row["units"] and check_report.unseconded(task, able),
         }
-        rows.append(full_row | {"next": _next(task, full_row, queues, able)})
-        waits += _waits(task, full_row, queues, able)
-    return Standing(rows, waits)
+        rows.append(full_row | {"next": _next_step(task, full_row, queues, able)})
+        waits += _waiting_rows(task, full_row, queues, able)
+    return Overview(rows, waits)
 
 
-def _waits(task: Task, row: dict[str, Any], queues: list[dict[str, Any]], adjudicators: int) -> list[dict[str, Any]]:
+def _waiting_rows(
+    task: Task, row: dict[str, Any], queues: list[dict[str, Any]], adjudicators: int
+) -> list[dict[str, Any]]:
     keys = ("queue", "name", "waiting", "missing", "able", "stuck", "said")
     rows = [{key: queue[key] for key in keys} for queue in queues if queue["state"] != DONE]
     if row["adjudication"]:
@@ -98,8 +100,8 @@ def _waits(task: Task, row: dict[str, Any], queues: list[dict[str, Any]], adjudi
 # --- Next step
 
 
-def _next(task: Task, row: dict[str, Any], queues: list[dict[str, Any]], adjudicators: int) -> str:
-    """Return a sentence about the most urgent problem. If there is no problem, it describes the next step."""
+def _next_step(task: Task, row: dict[str, Any], queues: list[dict[str, Any]], adjudicators: int) -> str:
+    """Return a sentence about the most urgent problem or, if there is none, about the next step."""
     left = row["units"] - row["done"]
     if row["contesting"]:
         return (
@@ -116,7 +118,7 @@ def _next(task: Task, row: dict[str, Any], queues: list[dict[str, Any]], adjudic
     if not task.is_open:
         return _closed(task, left)
     if row["stuck"]:
-        return _stuck(task, [queue for queue in queues if queue["stuck"]])
+        return _stalled(task, [queue for queue in queues if queue["stuck"]])
     if row["adjudication"] and not adjudicators:
         return f"{_wait(row['adjudication'])} for an adjudicator, but there is none. Add an adjudicator."
     if row["queued"]:
@@ -137,7 +139,7 @@ def _nothing_to_publish(task: Task, units: int) -> str:
 
 def _publish(task: Task, *, is_read: bool) -> str:
     publish = f"`assay export_gold {task.name} --out FOLDER`"
-    # The command that reports the quality of the task's labels.
+    # The command that reports the quality of the task's labels
     look = next((control.look_at for control in task.hooks["panel"] if control.look_at), "")
     if not look and (task.redundancy > 1 or task.overlap_share or not task.kind.answered_here):
         look = "agreement"
@@ -155,7 +157,7 @@ def _closed(task: Task, left: int) -> str:
     )
 
 
-def _stuck(task: Task, stuck: list[dict[str, Any]]) -> str:
+def _stalled(task: Task, stuck: list[dict[str, Any]]) -> str:
     names = ", ".join(label_name(queue["queue"]) for queue in stuck[:NAMED])
     more = f" and {len(stuck) - NAMED:,} more" if len(stuck) > NAMED else ""
     units = sum(queue["waiting"] for queue in stuck)
@@ -177,10 +179,10 @@ def _wait(number: int) -> str:
 def draw_rows(*, corpus: str = "", task: str = "") -> list[dict[str, Any]]:
     """Return draws, newest first.
 
-    corpus, task: name of the corpus or task whose draws to return; by default, all draws are returned.
+    corpus, task: name of the corpus or task whose draws to return; "" for all.
 
-    A row has draw, corpus, design, language, predictor, seed, asked, drawn, frame, chance, tasks, extended (whether a
-    larger draw replaced this draw) and created_at.
+    A row has draw, corpus, design, language, predictor, seed, asked, drawn, frame, chance, tasks, extended (whether
+    this draw was replaced by a larger one) and created_at.
     """
     draws = Draw.objects.select_related("corpus").prefetch_related("tasks").order_by("-pk")
     if corpus:
@@ -189,20 +191,18 @@ def draw_rows(*, corpus: str = "", task: str = "") -> list[dict[str, Any]]:
         draws = draws.filter(tasks__name=task)
     larger = set(Draw.objects.exclude(extends=None).values_list("extends", flat=True))
     return [
-        picked(
-            draw, "draw=pk corpus=corpus.name design language predictor seed asked drawn=size frame=frame_size chance"
-        )
+        pick(draw, "draw=pk corpus=corpus.name design language predictor seed asked drawn=size frame=frame_size chance")
         | {"tasks": sorted(task_.name for task_ in draw.tasks.all()), "extended": draw.pk in larger}
         | {"created_at": draw.created_at}
         for draw in draws
     ]
 
 
-# --- One task
+# --- A single task
 
 
 def undecidable(task: Task) -> int:
-    """Return the number of units that wait for an adjudicator, but that every active adjudicator has judged already."""
+    """Count the units that are waiting for an adjudicator, but have already been judged by every active adjudicator."""
     active = adjudication.adjudicators(task)
     judged = Judgment.objects.binding().filter(annotator__in=active).order_by().values("unit", "annotator")
     by_unit = Counter(row["unit"] for row in judged.filter(unit__task=task, unit__stage=stages.ADJUDICATION).distinct())

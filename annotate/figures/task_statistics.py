@@ -1,7 +1,7 @@
 """Statistics on a task: progress, pace, time per answer, tests and gold answers.
 
-Django's JSON encoder can encode all rows. Answers to hidden gold items do not count as work; only `gold_answers`
-includes them. This module only reads data.
+All rows can be serialized with Django's JSON encoder. Answers to hidden gold items do not count as work; only
+`gold_answers` includes them. This module only reads data.
 """
 
 from collections import Counter, defaultdict
@@ -25,12 +25,13 @@ from annotate.models import Annotator, GoldAnswer, Judgment, Pause, Task, TrialA
 from annotate.quality.guideline_versions import majors
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
-# The unit of time in which answers are counted: hours if the time since the first answer is at most HOURLY, days if it
-# is at most DAILY, and otherwise weeks.
+# Answers are counted by hour if the time since the first answer is at most HOURLY, by day if it is at most DAILY, and
+# otherwise by week.
 HOURLY, DAILY = 3 * DAY, 120 * DAY
 WAITING_COPIES = "waiting_copies"  # copies that are not done, because their original is not
 QUARTILES = (0.25, 0.5, 0.75)
-# A gold answer is doubtful if it has at least DOUBTED_FROM answers, and at most DOUBTED_AT of them agree with it.
+# A gold answer is doubtful if at least DOUBTED_FROM annotators answered its item, and at most a share of DOUBTED_AT
+# agree with it.
 DOUBTED_FROM, DOUBTED_AT = 3, 1 / 3
 
 
@@ -38,27 +39,27 @@ def by_name(rows: Iterable[dict[str, Any]], *keys: str) -> list[dict[str, Any]]:
     return sorted(rows, key=lambda row: (row["name"].casefold(), *(row[key] for key in keys)))
 
 
-def picked(of: Any, fields: str) -> dict[str, Any]:
+def pick(of: Any, fields: str) -> dict[str, Any]:
     """Return attributes of an object as a dict.
 
-    fields: entries "key=path" separated by spaces; an entry may be just "key" if the path is the same.
+    fields: entries "key=path" separated by spaces, or just "key" if the path is the same.
     """
     pairs = (field.partition("=") for field in fields.split())
     return {key: attrgetter(path or key)(of) for key, _, path in pairs}
 
 
 def only(annotator: Annotator | None) -> dict[str, Annotator]:
-    """Return the keyword arguments for a filter. It selects one annotator's rows, or all rows for None."""
+    """Return keyword arguments for a filter that selects an annotator's rows, or all rows for None."""
     return {} if annotator is None else {"annotator": annotator}
 
 
 def new_pauses() -> QuerySet[Pause]:
-    """Return the pauses in open tasks that the pause rule imposed and that no manager has lifted or commented on."""
+    """Return the pauses imposed by the pause rule in open tasks that no manager has lifted or commented on."""
     return Pause.objects.filter(lifted_at=None, by=None, reason="", task__is_open=True)
 
 
 def overview() -> list[dict[str, Any]]:
-    """Return a row for each task. Open tasks come first, and newer tasks come before older tasks."""
+    """Return a row for each task. Open tasks come first, then newer tasks."""
     units = Unit.objects.work().order_by()
     at: dict[int, Counter[str]] = defaultdict(Counter)
     by_stage = units.values_list("task", "stage").annotate(Count("pk"))
@@ -71,7 +72,7 @@ def overview() -> list[dict[str, Any]]:
     running = Pause.objects.filter(lifted_at=None).order_by().values_list("task")
     paused, new = dict(running.annotate(Count("pk"))), dict(new_pauses().values_list("task").annotate(Count("pk")))
     return [
-        picked(task, "name title kind=kind_slug is_open")
+        pick(task, "name title kind=kind_slug is_open")
         | {
             "units": sum(at[task.pk][stage] for stage in stages.STAGES),
             "done": sum(at[task.pk][stage] for stage in stages.FINISHED) - at[task.pk][WAITING_COPIES],
@@ -89,8 +90,8 @@ def overview() -> list[dict[str, Any]]:
 def state_of(row: Mapping[str, Any], *, undecided: bool) -> str:
     """Return the state of a task: finished, closed, stalled or running.
 
-    row: a row with units, done, is_open and stuck, which is the number of stalled queues.
-    undecided: whether units wait for an adjudicator, but nobody may decide them.
+    row: a row with units, done, is_open and stuck (number of stalled queues).
+    undecided: whether units are waiting for an adjudicator, but nobody may decide them.
     """
     if row["units"] and row["done"] == row["units"]:
         return "finished"
@@ -106,22 +107,20 @@ def counted_answers(task: Task | None = None) -> QuerySet[Judgment]:
 
 
 def _language(task: Task, unit: str = "") -> Coalesce:
-    """Return an expression for the language of a unit.
-
-    It is the language asked about, the record's language, or the language of the unit's last queue.
+    """Return an expression for a unit's language: that of the question, of the record, or of the unit's last queue.
 
     unit: lookup prefix of the unit, such as "unit__".
     """
     paths = (NullIf(F(f"{unit}{path}"), Value("")) for path in task.kind.statistics.language_paths)
-    # Labels may be language codes, and have no maximum length.
+    # The path may be a label, which has no maximum length.
     return Coalesce(*paths, Value(""), Value(""), output_field=TextField())
 
 
 def progress(task: Task) -> dict[str, Any]:
     """Return the numbers of units and answers.
 
-    The result has `languages`, a list of rows, and `all`, a row for all languages together. A row has language, units,
-    done, answers (answers to unfinished units), missing, waiting_copies, and the number of units at each stage.
+    The result has `languages`, a list of rows, and `all`, a row with the totals. A row has language, units, done,
+    answers (on unfinished units), missing, waiting_copies, and the number of units at each stage.
     """
     units = task.units.work().order_by().annotate(of=_language(task)).values_list("of", "stage", "copy_of__stage")
     rows: dict[str, Counter[str]] = defaultdict(Counter)
@@ -174,14 +173,14 @@ def _since_first(live: QuerySet[Judgment], span: dict[str, Any]) -> tuple[str, l
     moments, at, last = [], min(counts), max(counts)
     while at <= last:
         moments.append({"at": at, "answers": counts.get(at, 0)})
-        at += step  # a step goes from midnight to midnight, even if the clocks change in between
+        at += step  # from midnight to midnight, even if the clocks change in between
     return cut, moments
 
 
 def _hour(at: datetime | None) -> datetime:
-    """Return the start of an hour in the installation's time zone.
+    """Return the start of the hour in the installation's time zone, converted to UTC.
 
-    The result is in UTC, so that hours can be added to it even if the clocks change.
+    In UTC, hours can be added to the result even if the clocks change.
     """
     local = timezone.localtime(at, timezone.get_default_timezone())
     return local.replace(minute=0, second=0, microsecond=0).astimezone(UTC)
@@ -199,9 +198,9 @@ def _moments(first: datetime, counts: Counter[int], hours: int) -> list[dict[str
 def times(task: Task) -> dict[str, Any]:
     """Return the active seconds per answer.
 
-    The result has `languages` and `annotators`, which are lists of rows, and `all`, a row for all answers. A row has
-    language or annotator, count, and quartiles (a list of three numbers). Languages and annotators without measured
-    times have no row. If no time was measured, `all` is None.
+    The result has `languages` and `annotators`, which are lists of rows, and `all`, a row for all answers, which is
+    None if no time was measured. A row has language or annotator, count, and quartiles (a list of three numbers).
+    Languages and annotators without measured times have no row.
     """
     live = counted_answers(task).filter(active_seconds__isnull=False).order_by()
     timed = live.annotate(of=_language(task, "unit__")).values_list("of", "annotator_id", "active_seconds")
@@ -228,19 +227,19 @@ def tests(task: Task) -> dict[str, Any]:
     """Return the results of the test, as a dict with annotators and languages.
 
     annotators: see `trials_of`.
-    languages: rows with language, took, passed, granted, failed (number of people who have no try left), tests, and
-        share (of tests that were passed).
+    languages: rows with language, took, passed, granted, failed (number of annotators without a remaining try), tests,
+        and share (of passed tests).
     """
     rows = trials_of(task)
-    return {"annotators": rows, "languages": [_tested(code, rows) for code in task.languages]}
+    return {"annotators": rows, "languages": [_test_counts(code, rows) for code in task.languages]}
 
 
 def trials_of(task: Task, of: Annotator | None = None) -> list[dict[str, Any]]:
     """Return the tests under the current major version of the guidelines, sorted by the annotator's name.
 
-    of: annotator whose tests to return; by default, those of all annotators are returned.
+    of: annotator whose tests to return; None for all annotators.
 
-    There is a row for each person and language. A row has:
+    There is a row for each annotator and language. A row has:
 
     annotator, name, language: primary key and name of the annotator, and the language.
     tries: number of tests.
@@ -279,7 +278,7 @@ def trials_of(task: Task, of: Annotator | None = None) -> list[dict[str, Any]]:
     return by_name(rows.values(), "language")
 
 
-def _tested(language: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
+def _test_counts(language: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
     rows = [row for row in rows if row["language"] == language]
     finished = sum(row["tries"] - row["open"] for row in rows)
     return {
@@ -294,10 +293,10 @@ def _tested(language: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
 
 
 def gold_answers(task: Task) -> list[dict[str, Any]]:
-    """Return the gold answers of tests and queues. Those with which the fewest annotators agree come first.
+    """Return the gold answers in tests and queues. Those with the least agreement from annotators come first.
 
-    A row has item, language, purpose, label, text, asked, right, said (the most frequent answer that does not agree)
-    and doubtful (whether the gold answer itself may be wrong).
+    A row has item, language, purpose, label, text, asked, right, said (most frequent answer that disagrees with the
+    gold answer) and doubtful (whether the gold answer itself may be wrong).
     """
     tried = TrialAnswer.objects.filter(gold_answer__task=task, trial__kind="test", trial__finished_at__isnull=False)
     tests = tried.exclude(label="").order_by().values_list("gold_answer__item", "label").annotate(Count("pk"))
@@ -315,5 +314,5 @@ def _gold_answer(task: Task, gold: GoldAnswer, answers: Counter[str]) -> dict[st
     answer_count, right = answers.total(), sum(number for label, number in answers.items() if agrees[label])
     other_answer = next((label for label, _ in answers.most_common() if not agrees[label]), "")
     doubtful = answer_count >= DOUBTED_FROM and right <= DOUBTED_AT * answer_count
-    row = picked(gold, "item=item.key language=item.language purpose label text=item.text")
+    row = pick(gold, "item=item.key language=item.language purpose label text=item.text")
     return row | {"asked": answer_count, "right": right, "said": other_answer, "doubtful": doubtful}

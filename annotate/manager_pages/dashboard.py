@@ -25,7 +25,7 @@ from annotate.actions.registry import by_name
 from annotate.core.refusals import Refusal
 from annotate.figures import annotator_statistics, progress_report, task_statistics
 from annotate.figures.attention import COUNT, all_tasks, attention
-from annotate.figures.figure_cache import BeingCountedError, figures, foretold
+from annotate.figures.figure_cache import StatisticsPending, cached_forecast, figures
 from annotate.figures.overview_report import managers_table
 from annotate.figures.people_report import everybody_table, timesheet_csv
 from annotate.figures.queue_states import queue_states_of
@@ -201,7 +201,7 @@ def shows_figures(view: Callable[..., HttpResponse]) -> Callable[..., HttpRespon
     def shown(request: UserRequest, *args: Any, **arguments: Any) -> HttpResponse:
         try:
             return view(request, *args, **arguments)
-        except BeingCountedError:
+        except StatisticsPending:
             page = manage_page(request, "counting", arguments.get("task"))
             page["Refresh"] = "1"
             return page
@@ -363,7 +363,7 @@ def dates(request: UserRequest) -> HttpResponse:
 def _forecasts() -> dict[int, Any]:
     tasks = list(Task.objects.filter(is_open=True)[:FORETOLD])
     states = queue_states_of(tasks)
-    return {task.pk: foretold(task, states[task.pk]) for task in tasks}
+    return {task.pk: cached_forecast(task, states[task.pk]) for task in tasks}
 
 
 def _task_page(name: str) -> str:

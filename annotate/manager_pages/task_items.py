@@ -25,7 +25,7 @@ from django.utils.http import urlencode
 from annotate.actions.user_accounts import FAILED, REFUSED, mail_reply
 from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer
-from annotate.figures.figure_cache import BeingCountedError, figures, forget
+from annotate.figures.figure_cache import StatisticsPending, figures, forget
 from annotate.figures.progress_report import PARTS
 from annotate.kinds.interface_language import label_name
 from annotate.manager_pages.dashboard import done, manage_page
@@ -179,7 +179,7 @@ def items(request: UserRequest, task: Task) -> HttpResponse:
     units, following = page_of(task, chosen, place_from(request.GET.get("after", "")))
     try:
         counts, counted_at = figures("items", task, partial(composition, task))
-    except BeingCountedError:
+    except StatisticsPending:
         counts, counted_at = None, None
     return manage_page(
         request,

@@ -32,7 +32,7 @@ from annotate.figures import (
     task_statistics,
 )
 from annotate.figures.attention import FEW
-from annotate.figures.figure_cache import PATIENCE, figures, foretold, forget
+from annotate.figures.figure_cache import PATIENCE, cached_forecast, figures, forget
 from annotate.figures.further_work import further_work
 from annotate.figures.interval_width import CHECKS, POSTS, SECONDS
 from annotate.figures.queue_states import queue_states
@@ -212,7 +212,7 @@ def _progress_of(task: Task) -> dict[str, Any]:
     return {
         "work": (task_statistics.progress(task), task_statistics.pace(task), task_statistics.times(task)),
         "states": states,
-        "forecast": foretold(task, states),
+        "forecast": cached_forecast(task, states),
         "pauses": annotator_statistics.pauses(task),
         "panels": panels(task),
         "undecidable": overview_report.undecidable(task_overview.undecidable(task)),
@@ -240,7 +240,7 @@ def people(request: UserRequest, task: Task) -> HttpResponse:
         decides=may(request.user, "decide", task.name),
         **account_administration.members_context(request, task),
         agreed=people_report.agreed_table(annotator_statistics.consents(task), sort, address),
-        not_agreed=annotator_statistics.not_agreed(task) if task.kind.sensitive else [],
+        not_agreed=annotator_statistics.names_without_consent(task) if task.kind.sensitive else [],
     )
 
 

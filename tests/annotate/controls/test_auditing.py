@@ -12,7 +12,7 @@ from annotate.controls.agreement_audit import contest_all
 from annotate.core import stages
 from annotate.core.draws import hash_order
 from annotate.core.estimation.proportions import jeffreys
-from annotate.figures.task_overview import standing
+from annotate.figures.task_overview import load_overview
 from annotate.kinds import Answer
 from annotate.work import adjudication
 from annotate.work.assignment import lease_locked
@@ -181,7 +181,7 @@ def test_a_language_that_fails_its_audit_goes_to_people_and_it_is_said_why(make_
     # people who see work come back are told why
     assert audit_report.contested_waiting() == {task.pk: {"de": 7}}
     why = "The audit failed for de, so people label these too: 7 are waiting."
-    [row] = standing().tasks
+    [row] = load_overview().tasks
     assert row["next"] == f"In progress: 7 more answers are needed. {why}"
     with_manifest()
     call_command("export_gold", "task", out=data_dir / "gold")

@@ -20,7 +20,7 @@ from annotate.core.estimation.label_errors import (
 )
 from annotate.evaluation import metrics
 from annotate.evaluation.uniform import Cell, Uniform
-from annotate.figures.draw_plan import alone, cheapest, is_stated, least_audit
+from annotate.figures.draw_plan import cheapest, is_stated, least_audit, single_language_set
 from annotate.figures.interval_width import NO_CHECKS, Checks, Draw, Expected, Stream, planned, reading, width
 
 LABELS = ("a", "b", "c")
@@ -167,18 +167,19 @@ def test_an_adjudicator_reads_a_share_of_what_one_reader_decided_and_another_one
 @pytest.mark.parametrize("measure", ["recall", "precision"])
 def test_a_set_of_its_own_is_as_wide_as_evaluate_makes_it(measure):
     """With the decoys that it has by default, and as few posts as suffice."""
-    plan = alone(measure, Expected(0.95), 0.05)
+    plan = single_language_set(measure, Expected(0.95), 0.05)
     # In whole posts it may be a little wider, or narrower.
     widths = [width(evaluated(measure, posts, plan.decoys)) for posts in (plan.posts - 20, plan.posts + 20)]
     assert widths[1] <= 0.05 < widths[0]
     plain = 296
     assert plan.posts > plain
     assert plan.inside == pytest.approx(plan.posts * {"recall": 0.6, "precision": 0.95}[measure])
-    assert alone(measure, Expected(0.95), 1e-6) is None
-    assert alone("accuracy", Expected(), 0.05) is alone("error", Expected(), 0.05) is None
+    assert single_language_set(measure, Expected(0.95), 1e-6) is None
+    assert single_language_set("accuracy", Expected(), 0.05) is single_language_set("error", Expected(), 0.05) is None
     # It is larger where more is in other languages or readers say Yes by mistake.
     usual, mixed, erring = (
-        alone("recall", expected, 0.05) for expected in (Expected(), Expected(others=0.6), Expected(false_yes=0.01))
+        single_language_set("recall", expected, 0.05)
+        for expected in (Expected(), Expected(others=0.6), Expected(false_yes=0.01))
     )
     assert mixed.posts > usual.posts
     assert mixed.decoys > usual.decoys

@@ -11,7 +11,7 @@ from django.core.management import CommandError
 
 from annotate.actions.registry import call_command
 from annotate.figures import plan_report
-from annotate.figures.draw_plan import Pace, draw_of, languages_of, needed, plan, stream_of, usual_task, widths
+from annotate.figures.draw_plan import Pace, draw_of, languages_of, plan, required_shares, stream_of, usual_task, widths
 from annotate.figures.interval_width import (
     AUDITS,
     CHECKS,
@@ -240,7 +240,7 @@ def test_further_work_narrows_accuracy_and_the_kind_that_does_most_comes_first()
 
 
 def test_the_share_for_a_wished_width_gives_it_and_a_smaller_one_does_not():
-    rows = {row["measure"]: row for row in needed(task(), STREAM, 10_000, 0.2, Expected(), 12)}
+    rows = {row["measure"]: row for row in required_shares(task(), STREAM, 10_000, 0.2, Expected(), 12)}
     assert list(rows) == ["accuracy", "error in all", "recall", "precision", "error"]
 
     def narrow(share):
@@ -253,7 +253,7 @@ def test_the_share_for_a_wished_width_gives_it_and_a_smaller_one_does_not():
     assert rows["accuracy"]["share"] < share
     assert draw_of(task(), 10_000).share == 0.2
     # For some widths too few posts are drawn.
-    rows = {row["measure"]: row for row in needed(task(), STREAM, 400, 0.01, Expected(), 12)}
+    rows = {row["measure"]: row for row in required_shares(task(), STREAM, 400, 0.01, Expected(), 12)}
     assert rows["recall"] == {"measure": "recall", "share": None, "audits": None, "read": None, "hours": None}
 
 

@@ -10,7 +10,7 @@ from annotate.actions.registry import call_command
 from annotate.controls.decoys import known_units
 from annotate.core import stages
 from annotate.figures.queue_states import queue_states
-from annotate.figures.task_overview import standing
+from annotate.figures.task_overview import load_overview
 from annotate.goldsets.exporter import export
 from annotate.goldsets.verification import verify
 from annotate.kinds import Answer
@@ -62,7 +62,7 @@ def test_a_record_is_decided_when_the_last_reader_skips_and_the_command_line_say
     # The task's page has the same sentence.
     [queue] = queue_states(task)["queues"]
     assert queue["stuck"]
-    [row] = standing().tasks
+    [row] = load_overview().tasks
     assert queue["said"] in row["next"]
     call_command("tasks")
     call_command("status")
