@@ -24,7 +24,7 @@ from annotate.kinds.options import OPTIONS as OPTIONS_OF_TASKS
 from annotate.kinds.panel_kind import invalid_notes, takes_panel, with_panel
 from annotate.models import Task
 from annotate.reports.numbers import in_points
-from annotate.reports.table_formats import as_lines, wrapped
+from annotate.reports.table_formats import as_lines, wrap
 from annotate.reports.tables import many
 from annotate.work.task_creation import TaskError, choose_panel, provisional_task
 from corpora.core import CorpusError
@@ -147,9 +147,9 @@ def _sentences(figures: dict[str, Any], measures: list[str], width: float) -> li
         if (table := plan_report.measure_table(figures, measure)).rows:
             lines.append(as_lines(table))
             has_rows = True
-        lines += [*map(wrapped, plan_report.missing(figures, measure)), ""]
-    lines += [wrapped(plan_report.columns_words()), ""] if has_rows else []
-    lines += [line for sentence in plan_report.without_decoys(figures) for line in (wrapped(sentence), "")]
+        lines += [*map(wrap, plan_report.missing(figures, measure)), ""]
+    lines += [wrap(plan_report.columns_words()), ""] if has_rows else []
+    lines += [line for sentence in plan_report.without_decoys(figures) for line in (wrap(sentence), "")]
     if figures["recall"]:
         lines += ["Recall in the draw below, where it is wider:", as_lines(plan_report.recall_table(figures)), ""]
     return lines
@@ -165,10 +165,10 @@ def _of_draw(
         raise ActionError(
             f"A draw of {many(size, 'post')} is too small to estimate accuracy. Set --size to a larger number."
         )
-    lines = [as_lines(plan_report.language_table(figures)), "", wrapped(plan_report.width_words(figures)), ""]
+    lines = [as_lines(plan_report.language_table(figures)), "", wrap(plan_report.width_words(figures)), ""]
     lines += [as_lines(plan_report.curve_table(figures)), "", plan_report.next_words(figures)]
     lines += [as_lines(plan_report.next_table(figures)), "", f"For {in_points(width)}:"]
-    lines += [as_lines(plan_report.needed_table(needed)), "", wrapped(plan_report.NEEDED_WORDS)]
+    lines += [as_lines(plan_report.needed_table(needed)), "", wrap(plan_report.NEEDED_WORDS)]
     warnings = (
         [f"The corpus contains only {many(size, 'post')}, so the plan is for all of them."]
         if size < requested_size
@@ -273,7 +273,7 @@ def _panel_lines(forecasts: list[dict[str, Any]]) -> list[str]:
     lines = [as_lines(panel_report.panels_table(forecasts))]
     for forecast in forecasts:
         lines += ["", f"{panel_report.name_of(forecast)}:"]
-        lines += [wrapped(" ".join(panel_report.sentences(forecast)))]
+        lines += [wrap(" ".join(panel_report.sentences(forecast)))]
         for table in (
             panel_report.voters_table(forecast),
             panel_report.pairs_table(forecast),

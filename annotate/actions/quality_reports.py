@@ -25,7 +25,7 @@ from annotate.quality import agreement_report, agreement_statistics, preference_
 from annotate.quality.agreement_statistics import UnorderedLabels
 from annotate.quality.answer_models import UnknownLabel
 from annotate.quality.preference_statistics import NoPreferences
-from annotate.reports.table_formats import as_lines, wrapped
+from annotate.reports.table_formats import as_lines, wrap
 from annotate.reports.tables import Table, many
 from corpora.core.languages import meant
 from corpora.sources.readers import named_columns
@@ -153,7 +153,7 @@ def _with_further_work(task: Task, outcome: Outcome, width: float | None) -> Out
     further = further_work(task, width)
     if further is None:
         return outcome
-    lines = [*outcome.said, "", wrapped(plan_report.further_words(further))]
+    lines = [*outcome.said, "", wrap(plan_report.further_words(further))]
     if further["rows"]:
         lines += ["", as_lines(plan_report.further_table(further, lambda row: plan_report.command(row, task.name)))]
     return Outcome(lines, outcome.warned, {**outcome.data, "further_work": further})
@@ -274,4 +274,4 @@ def _preference_lines(report: dict[str, Any]) -> list[str]:
     ]
     longest = max(len(people), len(report["all"]["pairs"]))
     sentences = [*preference_report.words(report), *preference_report.agreement_words(report)]
-    return _lines(tables, longest, list(map(wrapped, sentences)))
+    return _lines(tables, longest, list(map(wrap, sentences)))

@@ -23,7 +23,7 @@ from annotate.figures import overview_report
 from annotate.figures.annotator_statistics import unseen_pauses
 from annotate.figures.task_overview import Overview, draw_rows, load_overview
 from annotate.models import Annotator, Task
-from annotate.reports.table_formats import as_lines, underlined
+from annotate.reports.table_formats import as_lines, underline
 from annotate.reports.tables import Table, many
 from annotate.work.accounts import managers
 from corpora.models import Corpus
@@ -60,9 +60,9 @@ def status_action(values: Values, progress: Progress) -> Outcome:
     lines.append(_people_line(people))
     for title, table, note in tables:
         if table:
-            lines += ["", underlined(title, "-"), as_lines(table), *([note] if note else [])]
+            lines += ["", underline(title, "-"), as_lines(table), *([note] if note else [])]
     if next_steps:
-        lines += ["", underlined("Next steps", "-"), *next_steps]
+        lines += ["", underline("Next steps", "-"), *next_steps]
     data = {**status, "people": people, "corpora": corpora, "tasks": overview.tasks, "waits": overview.waits}
     return Outcome(lines, data=data | {"classes": of_classes, "pauses": pauses, "next": next_steps})
 

@@ -20,7 +20,7 @@ from annotate.quality import preference_report
 from annotate.quality.agreement_report import agreement_table, doubts, label_table
 from annotate.reports.numbers import coefficient, estimate
 from annotate.reports.plots import bars_in_text
-from annotate.reports.table_formats import in_yaml, parts
+from annotate.reports.table_formats import parts, quote_yaml
 from annotate.reports.tables import beside, many
 from corpora.core.languages import UND
 from corpora.core.values import licence_key
@@ -61,7 +61,7 @@ def head_of(title: str, licence: str, codes: Iterable[str], rows: int, digests: 
     """
     return {
         "licence": CARD_LICENCES.get(licence_key(licence)),
-        "quoted": {"title": in_yaml(title), "licence": in_yaml(licence)},
+        "quoted": {"title": quote_yaml(title), "licence": quote_yaml(licence)},
         "languages": sorted({code.split("-")[0] for code in codes}),
         "size": next((name for limit, name in SIZES if rows < limit), "100M<n<1B"),
         "version": f"1.0.{int(hashlib.sha256(' '.join(digests).encode()).hexdigest()[:6], 16)}",

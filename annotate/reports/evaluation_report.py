@@ -1,30 +1,30 @@
-"""The content of an evaluation report: sections for each kind of slice, with tables of measures by slice.
+"""The content of an evaluation report: sections with tables of measures by slice.
 
 A report is the dict that `evaluate` writes as JSON. It has these keys:
 
-    rows        {measure, of, value, low, high, units, count, note}. `of` defines the slice as a mapping from dimension
-                to value; it is empty for all units. By default, rows with the same dimensions form a section, which
-                has a line per slice and a column per measure. Rows may also have p and p_holm, from a test.
+    rows        {measure, of, value, low, high, units, count, note}. `of` defines the slice by its dimensions' values,
+                and is empty for all units. By default, rows with the same dimensions form a section with a line per
+                slice and a column per measure. Rows can also have p and p_holm, from a test.
     sections    optional: {slug, title, of, measures}. These measures with these dimensions form a separate section.
-                loud: a warning. plotted: measures to plot; by default, the first one. across: values of the last
-                dimension that become columns, if the section shows one measure. apart: whether each value of the
+                loud: a warning. plotted: measures to plot, by default the first one. across: values of the last
+                dimension that become columns, if the section has a single measure. apart: whether each value of the
                 first dimension has its own section.
     head        {measure, of} of the headline rows
-    unit        the noun for a unit, such as "post"
-    names       optional: a mapping from a value of a dimension, such as a language code, to its name
-    words       a mapping from a section's slug to the sentences below its title; `commands` are in a footnote
+    unit        noun for a unit, such as "post"
+    names       optional: names for values of dimensions, such as language codes
+    words       sentences below a section's title, by the section's slug; `commands` are shown in a footnote
     reading     sentences on how to read the numbers; sentences on measures are in measures.toml
     comparison  {other, rows}. `value` is the difference. The rows also have better, p and p_holm. If only some
                 measures are tested, the rows are also laid out like the figures. test: name of the test, unless it
                 is McNemar's or a paired test.
-    runs        optional, for several training runs: {chosen, runs, rows}. chosen: the run that is best on dev; the rest
-                of the report is on it. runs: {name, dev, rows} of each run. rows: the mean of each figure, with its
-                deviation and the values of the runs
+    runs        optional, for several training runs: {chosen, runs, rows}. chosen: the run that is best on dev, which
+                the rest of the report is about. runs: {name, dev, rows} of each run. rows: the mean of each figure,
+                with its deviation and the values of the runs
     reliability optional: {confidence, accuracy, low, high, units} of each bin
     coverage    with reliability: {coverage, accuracy} at each threshold
     confusion   {labels, cells}. weighted: whether the cells count items by their weights
     errors      {id, gold, predicted}; also language, people (share of annotators' answers by label) and fields, if
-                they are known
+                known
     told        sentences about the evaluation
     warnings    sentences
 
@@ -46,7 +46,7 @@ from annotate.reports.numbers import (
     NOT_MEASURED,
     amount,
     coefficient,
-    coefficients_apart,
+    coefficient_difference,
     count,
     estimate,
     percent,
@@ -75,10 +75,10 @@ from annotate.reports.tables import NAME, NOTE, NUMBER, Cell, Column, dense, man
 from corpora.core.languages import UND
 
 KIND = "evaluation"
-COMMANDS = "commands"  # key in `words` of the commands that a footnote lists
+COMMANDS = "commands"  # key in `words` of the commands for the footnote
 TITLE = 30  # maximum length of the names of sets in the title
 COMMONEST = 25  # maximum number of confusions in the table
-CONFUSED = 20  # maximum number of labels in the heat map with numbers in its cells
+CONFUSED = 20  # maximum number of labels in the heat map of the most confused labels
 MOST_FIELDS = 4  # maximum number of record fields shown with an error
 FILTERS = 12  # maximum number of (gold, predicted) pairs that have a filter
 LISTED = 200  # maximum number of errors in the table; errors.jsonl has all of them
@@ -88,7 +88,7 @@ def section(slug: str, title: str, of: str, measures: str, *, drawn: int | None 
     """Return a section of a report.
 
     of, measures: names separated by spaces.
-    drawn: how many of the first measures to plot.
+    drawn: number of measures to plot, starting with the first.
     more: additional keys of the section.
     """
     measure_names = measures.split()
@@ -152,7 +152,7 @@ def contents(report: dict[str, Any]) -> Contents:
 
 
 def methods(report: dict[str, Any]) -> list[tuple[str, str]]:
-    """Return (anchor, text) pairs for those rows of the table of methods that explain a figure in the report."""
+    """Return (anchor, text) pairs for the rows in the table of methods that explain figures in the report."""
     measures: dict[str, dict[str, None]] = {}
     for row in report["rows"]:
         measures.setdefault(method(row["measure"], report.get("form", "")), {})[MEASURES[row["measure"]].name] = None
@@ -170,17 +170,17 @@ def sections(report: dict[str, Any]) -> list[Section]:
     return [replace(part, words=(*sentences.get(part.slug, ()), *part.words)) for part in [*parts, _gold(report)]]
 
 
-# --- The result in one sentence
+# --- The result in a single sentence
 
 
-# Values of dimensions that the sentence does not mention, because they do not restrict the slice.
+# Values of dimensions that are omitted in the sentence, because they don't restrict the slice.
 EVERYTHING = ("with und", "all")
 
 
 def sentence(report: dict[str, Any]) -> str:
-    """Return the result in one sentence: the system, its main figure with the interval, and the number of items.
+    """Return the result as a sentence: the system, its main figure with the interval, and the number of items.
 
-    If two systems are compared, the sentence also has the difference.
+    If two systems are compared, the sentence also states the difference.
     """
     measured, items = (
         [row for row in report["rows"] if row["value"] is not None],
@@ -188,7 +188,7 @@ def sentence(report: dict[str, Any]) -> str:
     )
     heads = head_rows(report, measured) or measured[:1]
     exact = next((row for row in heads[1:] if row["low"] is not None), None)
-    # A figure without an interval is followed by the first one that has an interval.
+    # If the main figure has no interval, add the first headline figure with an interval.
     main_rows = [*heads[:1], *([exact] if exact and heads[0]["low"] is None else [])]
     figures = "; ".join(_told(report, row) for row in main_rows) or f"too few items for a main figure ({items})"
     return f"{report['predictor']['spelled']}: {figures}{_difference(report)}."
@@ -206,9 +206,11 @@ def _told(report: Mapping[str, Any], row: Figure) -> str:
 
 
 def name_of(report: Mapping[str, Any], row: Figure, without: Collection[str] = ()) -> str:
-    """Return the measure, followed by the slice in brackets unless the slice is the whole set.
+    """Return the measure's name, followed by the slice in brackets unless the slice is the whole set.
 
-    without: dimensions that are left out. A number is preceded by the name of its dimension.
+    A number is preceded by the name of its dimension.
+
+    without: dimensions to omit.
     """
     names = report.get("names", {})
     slice_values = ", ".join(
@@ -220,20 +222,19 @@ def name_of(report: Mapping[str, Any], row: Figure, without: Collection[str] = (
 
 
 def is_decided(row: Figure) -> bool:
-    """Return whether the printed interval excludes zero. It is printed with shares rounded to three decimals."""
+    """Return whether the interval excludes zero as printed, with shares rounded to three decimal places."""
     return bool(row.get("better") and all(end is not None and round(end, 3) for end in (row["low"], row["high"])))
 
 
 def better_of(report: Mapping[str, Any], row: Figure) -> str:
-    """Return the name of the better system. Return an empty string if the printed interval contains zero."""
+    """Return the name of the better system, or "" if the printed interval contains zero."""
     names = {"first": report["predictor"]["spelled"], "second": report["comparison"]["other"]["spelled"]}
     return names.get(row["better"], "") if is_decided(row) else ""
 
 
 def _difference(report: Mapping[str, Any]) -> str:
-    """Return the clause about the difference in the first headline measure, if that measure was compared.
-
-    If only labels were compared, the clause counts the labels for which each system is better.
+    """Return a clause about the difference in the first headline measure or, if only labels were compared, about the
+    number of labels for which each system is better. Without a comparison, return "".
     """
     if not (comparison := report.get("comparison")):
         return ""
@@ -258,7 +259,7 @@ def _difference(report: Mapping[str, Any]) -> str:
 
 def _difference_cell(row: Mapping[str, Any]) -> Cell:
     is_share = row["value"] is None or MEASURES[row["measure"]].is_share
-    return Cell((points if is_share else coefficients_apart)(row), row["value"])
+    return Cell((points if is_share else coefficient_difference)(row), row["value"])
 
 
 def _comparison(report: dict[str, Any]) -> list[Section]:
@@ -266,7 +267,7 @@ def _comparison(report: dict[str, Any]) -> list[Section]:
     rows, title = compared["rows"], f"{report['predictor']['spelled']} and {compared['other']['spelled']} compared"
     tested = [row for row in rows if row["p"] is not None]
     measures = {row["measure"] for row in tested}
-    # The dimensions in which only some of the measures are tested.
+    # The dimensions for which only some of the measures are tested.
     spread = {
         tuple(row["of"]) for row in rows if tested and row["value"] is not None and row["measure"] not in measures
     }
@@ -277,7 +278,7 @@ def _comparison(report: dict[str, Any]) -> list[Section]:
         return replace(cell, shown=f"{cell.shown}{'*' * is_decided(row)}")
 
     def beside(figures: Mapping[tuple[Any, ...], Mapping[str, Any]], row: Mapping[str, Any]) -> Cell:
-        """Return the cell with a single system's figure."""
+        """Return the cell with a system's own figure."""
         system_row = figures.get((row["measure"], *row["of"].items()))
         return figure(system_row) if system_row else Cell(NOT_MEASURED, None)
 
@@ -337,11 +338,11 @@ def _of(row: Mapping[str, Any]) -> str:
     return ", ".join(values) or "all"
 
 
-# --- Several training runs of one system
+# --- Several training runs of a system
 
 
 def _runs(runs: Mapping[str, Any]) -> Section:
-    """Return a table of the runs with their headline figures, and one of the means over the runs."""
+    """Return a table of the runs with their headline figures, and a table of the means over the runs."""
     heads = [row for row in runs["rows"] if row["is_head"]]
     rows = [
         {
@@ -371,7 +372,7 @@ def _runs(runs: Mapping[str, Any]) -> Section:
 
 
 def _plain(measure: str, key: str, row: Mapping[str, Any]) -> Cell:
-    """Return the cell of a number without an interval."""
+    """Return the cell for a number without an interval."""
     value = row[key]
     if value is None:
         return Cell(NOT_MEASURED, None)
@@ -447,13 +448,13 @@ def _confusion(report: dict[str, Any]) -> Section:
 
 
 def top_confusions(cells: Iterable[Confusion], limit: int) -> list[Confusion]:
-    """Return the most frequent errors in descending order, at most `limit` of them."""
+    """Return up to `limit` of the most frequent errors, in descending order."""
     wrong = [(gold, predicted, weight) for gold, predicted, weight in cells if gold != predicted and weight > 0]
     return sorted(wrong, key=lambda cell: (-cell[2], cell[0], cell[1]))[:limit]
 
 
 def confused_labels(cells: Sequence[Confusion], limit: int) -> list[str]:
-    """Return at most `limit` labels, taken from the most frequent errors. They are sorted by code, with und last."""
+    """Return up to `limit` labels from the most frequent errors, sorted by code, with und last."""
     selected: dict[str, None] = {}
     for gold, predicted, _ in top_confusions(cells, len(cells)):
         if len(selected.keys() | {gold, predicted}) <= limit:
@@ -482,7 +483,7 @@ def _errors(report: dict[str, Any]) -> Section:
     }
 
     def people(row: Mapping[str, Any]) -> str:
-        """Return the share of each answer by annotators, most frequent first."""
+        """Return the shares of the annotators' answers, most frequent first."""
         shares = sorted(row.get("people", {}).items(), key=lambda pair: (-pair[1], pair[0]))
         return ", ".join(f"{label} {percent(share)}" for label, share in shares)
 

@@ -1,6 +1,6 @@
-"""Number formats and shortened text for pages, dataset cards and reports.
+"""Format numbers and shorten text for pages, dataset cards and reports.
 
-Nothing is computed here. Shares are between 0 and 1. A number that was not measured is None and is written as a dash.
+Shares are between 0 and 1. A number that was not measured is None, and is formatted as a dash.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -9,19 +9,19 @@ from typing import Any
 NOT_MEASURED = "–"
 
 
-def shortened(label: str, limit: int, end: int) -> str:
-    """Shorten text to `limit` characters by leaving out its middle. The last `end` characters are kept."""
+def shorten(label: str, limit: int, end: int) -> str:
+    """Shorten text to `limit` characters by omitting the middle. The last `end` characters are kept."""
     return label if len(label) <= limit else f"{label[: limit - 1 - end].rstrip()}…{label[len(label) - end :].lstrip()}"
 
 
-def end_apart(among: Collection[str], limit: int, usual: int) -> int:
-    """Return the number of final characters to keep of shortened words, so that as many as possible remain distinct.
+def distinct_ending(among: Collection[str], limit: int, usual: int) -> int:
+    """Return how many final characters to keep in `shorten`, so that as many labels as possible remain distinct.
 
-    limit: maximum length of a shortened word.
-    usual: preferred number; if several numbers are equally good, the one closest to it is returned.
+    limit: maximum length of a shortened label.
+    usual: preferred number; among equally good numbers, the closest to it is returned.
     """
     ends = sorted(range(limit), key=lambda end: abs(end - usual))
-    return max(ends, key=lambda end: len({shortened(label, limit, end) for label in among}), default=0)
+    return max(ends, key=lambda end: len({shorten(label, limit, end) for label in among}), default=0)
 
 
 def percent(share: float | None) -> str:
@@ -42,17 +42,17 @@ def span(low: float, high: float) -> str:
 
 
 def coefficient(figure: Mapping[str, Any] | None, digits: int = 3) -> str:
-    """Format a coefficient with its interval if it has one, such as 0.158 [0.140, 0.173]. Zero has no minus sign."""
+    """Format a coefficient with its interval, if any, such as 0.158 [0.140, 0.173]. Zero has no minus sign."""
     return _with_ends(figure, lambda value: f"{value:z.{digits}f}")
 
 
-def coefficients_apart(figure: Mapping[str, Any] | None) -> str:
+def coefficient_difference(figure: Mapping[str, Any] | None) -> str:
     """Format the difference of two coefficients, such as +0.158 [−0.140, +0.173]."""
     return _with_ends(figure, lambda value: _minus(f"{value:+.3f}"))
 
 
 def _with_ends(figure: Mapping[str, Any] | None, written: Callable[[float], str], without: str = "") -> str:
-    """Format a figure and the ends of its interval, or `without` if it has none."""
+    """Format a figure with its interval, or with the text `without` if it has no interval."""
     if figure is None or figure["value"] is None:
         return NOT_MEASURED
     interval = without if figure["low"] is None else f" [{written(figure['low'])}, {written(figure['high'])}]"
@@ -71,10 +71,7 @@ def estimate(figure: Mapping[str, Any] | None) -> str:
 
 
 def points(figure: Mapping[str, Any] | None) -> str:
-    """Format the difference of two shares in percentage points, such as +1.4 [−0.2, +3.0].
-
-    Without an interval, the text says so.
-    """
+    """Format the difference of two shares in percentage points, such as +1.4 [−0.2, +3.0] or +1.4, no interval."""
     return _with_ends(figure, _signed, ", no interval")
 
 
@@ -84,7 +81,7 @@ def amount(difference: Mapping[str, Any], *, is_share: bool) -> tuple[str, str]:
     A negative difference is reversed: the word is "less", and the interval has the opposite signs.
 
     difference: mapping with value, low and high, all measured.
-    is_share: whether to write percentage points.
+    is_share: whether to use percentage points.
     """
     sign = -1 if difference["value"] < 0 else 1
     value, *ends = (sign * difference[name] for name in ("value", *(("low", "high")[::sign])))
@@ -103,17 +100,17 @@ def _minus(number: str) -> str:
 
 
 def count(number: float | None) -> str:
-    """Format a count as 1,234, or an effective count that is not an integer as ≈1,234."""
+    """Format a count as 1,234, or a fractional effective count as ≈1,234."""
     if number is None:
         return NOT_MEASURED
-    # Treat nearly integer values as integers, because sums of weights have rounding errors.
+    # Treat values close to an integer as integers, because sums of weights have rounding errors.
     if abs(number - round(number)) < 1e-9 * max(1.0, abs(number)):
         return f"{round(number):,}"
     return f"≈{number:,.1f}" if number < 10 else f"≈{number:,.0f}"
 
 
 def rounded(number: float | None) -> str:
-    """Format an expected value, such as a number of posts or hours. It has one decimal below ten, otherwise none."""
+    """Format an expected number, such as of posts or hours, with one decimal place below ten, otherwise none."""
     if number is None:
         return NOT_MEASURED
     if 0 < number < 0.05:
@@ -122,7 +119,7 @@ def rounded(number: float | None) -> str:
 
 
 def hours_words(number: float) -> str:
-    """Return a phrase such as "0.7 hours" or "1 hour"."""
+    """Format a number of hours, such as "0.7 hours" or "1 hour"."""
     return f"{rounded(number)} {'hour' if number == 1 else 'hours'}"
 
 

@@ -1,9 +1,9 @@
 """Plots of rows and of values over time: intervals, stacked counts, quartiles and columns, in SVG or in characters.
 
-SVG plots need neither scripts nor style sheets, so they work under a strict content security policy and in files of
-their own. Colours are presentation attributes that refer to the page's custom properties (--accent, --quiet, --line,
---paper) and have a fallback. Widths are percentages, so that text keeps its size on a phone. Narrow pages hide elements
-of the class `plot-wide`. This module estimates nothing, and it keeps the order of the rows.
+SVG plots need neither scripts nor style sheets, so they work under a strict content security policy and as stand-alone
+files. Colours are presentation attributes that refer to the page's custom properties (--accent, --quiet, --line,
+--paper) with a fallback. Widths are percentages, so that text keeps its size on a phone. Narrow pages hide elements
+with the class `plot-wide`. Rows are plotted in the order given, and nothing is estimated here.
 """
 
 import re
@@ -15,16 +15,16 @@ from typing import Any, NamedTuple
 from django.utils.html import escape
 from django.utils.safestring import SafeString, mark_safe
 
-from annotate.reports.numbers import count, end_apart, percent, shortened, span
+from annotate.reports.numbers import count, distinct_ending, percent, shorten, span
 from annotate.reports.table_formats import printable
 
 # --- SVG elements for plots, and the layout of plots with rows.
 #
-# Text is escaped, and colours are those of the page. The plots are below and in `square_plots.py`.
+# Text is escaped, and colours are the page's. The plots are below and in `square_plots.py`.
 
 
 _STYLES = Path(__file__).parents[1] / "static" / "annotate" / "assay.css"
-# The colours of the design: the light and the dark value of each custom property.
+# Light and dark value of each custom property for a colour.
 COLOURS = {
     name: (light, dark)
     for name, light, dark in re.findall(
@@ -54,8 +54,8 @@ def text(string: str, x: str | float, y: float, **attributes: object) -> SafeStr
 def element(tag: str, *children: SafeString, **attributes: object) -> SafeString:
     """Return an SVG element. Its children must be safe strings.
 
-    In names of attributes, underscores become hyphens, except at the end. For example, stroke_width is written as
-    stroke-width, and class_ as class.
+    In attribute names, underscores become hyphens, and trailing underscores are removed: stroke_width becomes
+    stroke-width, and class_ becomes class.
     """
     written = "".join(
         f' {name.strip("_").replace("_", "-")}="{escape(f"{value:g}" if isinstance(value, float) else value)}"'
@@ -65,7 +65,7 @@ def element(tag: str, *children: SafeString, **attributes: object) -> SafeString
 
 
 def escaped(string: str) -> SafeString:
-    """Escape text. Characters that XML cannot represent are replaced with the replacement character."""
+    """Escape text. Characters that are not allowed in XML become replacement characters."""
     return escape(re.sub("[\x00-\x08\x0b\x0c\x0e-\x1f\ud800-\udfff\ufffe\uffff]", "\N{REPLACEMENT CHARACTER}", string))
 
 
@@ -77,7 +77,7 @@ def tooltip(string: str) -> SafeString:
 
 
 def _picture_of_rows(title: str, parts: Iterable[SafeString], bottom: int) -> SafeString:
-    """Return a plot of rows, with a line below the last row."""
+    """Return a plot of rows, with a rule below the last row."""
     return picture(title, [*parts, _rule(bottom)], width="100%", height=bottom + 1, font_size=13)
 
 
@@ -97,29 +97,29 @@ Letters = tuple[tuple[int, int], tuple[int, int]]
 def _letters_of(rows: Iterable["AnyRow"], wide: int, narrow: int) -> Letters:
     """Return how to shorten codes on a wide page, and names on a narrow page, so that they remain distinct.
 
-    A row without a name shows its code on a narrow page too.
-
-    Both results are tuples: the maximum number of letters, and the number of letters to keep from the end.
+    Both are (limit, end) arguments for `shorten`. A row without a name shows its code on a narrow page.
 
     wide, narrow: maximum number of letters on a wide and on a narrow page.
     """
     heads = [(row.label, row.name or row.label) for row in rows]
     codes, names = map(set, zip(*heads, strict=True)) if heads else (set[str](), set[str]())
-    return (wide, end_apart(codes, wide, (wide - 1) // 2)), (narrow, end_apart(names, narrow, (narrow - 1) // 2))
+    end_of_code = distinct_ending(codes, wide, (wide - 1) // 2)
+    end_of_name = distinct_ending(names, narrow, (narrow - 1) // 2)
+    return (wide, end_of_code), (narrow, end_of_name)
 
 
 def _row_head(row: "AnyRow", top: int, height: int, *, room: int, letters: Letters) -> SafeString:
-    """Return the head of a row: a line above it, the code and the name. A name that is too long is cut off.
+    """Return the head of a row: a rule above it, the code and the name. A name that is too long is clipped.
 
-    A narrow page shows only the name, or a shorter form of the code. A style sheet reveals these there; without one,
-    they are hidden.
+    A narrow page shows only the name, or a shorter form of the code. These are hidden unless a style sheet reveals
+    them.
 
     room: space for the code and the name (% of the width).
     letters: how to shorten the code and the name, see `_letters_of`.
     """
     y, (on_wide, on_narrow), bold = height / 2 + 4, letters, {"font_weight": 600}
-    code = shortened(row.label, *on_wide)
-    short = shortened(row.name or row.label, *on_narrow)
+    code = shorten(row.label, *on_wide)
+    short = shorten(row.name or row.label, *on_narrow)
     if row.name:
         wide = [text(code, 0, y, fill=QUIET, class_="plot-wide"), text(row.name, NAME, y, **bold, class_="plot-wide")]
         heads = [*wide, text(short, 0, y, **bold, class_="plot-narrow", display="none")]
@@ -136,27 +136,27 @@ def _row_head(row: "AnyRow", top: int, height: int, *, room: int, letters: Lette
 
 Axis = tuple[int, int]  # start and end (%)
 
-# The marks of the series, which can be distinguished without colour: a filled dot, an empty dot and a filled square.
+# The marks of the series, which differ in more than colour: a filled dot, an empty dot and a filled square.
 FILLS = (ACCENT, PAPER, ACCENT)
-SQUARE = 2  # index of the series that is drawn with squares
+SQUARE = 2  # index of the series drawn with squares
 INK, DASHED = "currentColor", {"stroke_width": 1.5, "stroke_dasharray": "4 3"}  # style of the line for a limit
 COUNTS = 78  # right edge of the column of counts (% of the width)
-SERIES = 20  # height of each series if a row has several, in pixels
+SERIES = 20  # height of each series in rows with several series, in pixels
 
-# Possible widths of a zoomed axis, which starts at 0 or ends at 100 (%). TICKS has the distance between ticks
-# for each width, including those of axes that start below 0.
+# Possible widths of a zoomed axis, which starts at 0 or ends at 100 (%). TICKS contains the distance between ticks for
+# each width, including those of axes that start below 0.
 ZOOMED = (5, 10, 20, 30, 40, 50)
 TICKS = {5: 1, 10: 2, 20: 5, 30: 10, 40: 10, 50: 10, 100: 25, 150: 50, 200: 50}
-MOST_CUT = 0.1  # maximum share of intervals that exceed a zoomed axis; an arrow marks each of them
+MOST_CUT = 0.1  # maximum share of intervals that exceed a zoomed axis, which are marked with arrows
 
-# Shades of stacked bars, from finished to not started. They can be distinguished without colour.
+# Shades of stacked bars, from finished to not started. They differ in more than colour.
 SHADES = ((ACCENT, 1.0), (ACCENT, 0.62), (ACCENT, 0.3), (QUIET, 0.45), (PAPER, 1.0))
 END = 99.0  # right end of the longest stacked bar (% of the width)
 HEIGHT = 160  # height of a plot over time, in pixels
 WIDEST = 12.0  # maximum width of a column (% of the width)
 BAR, SPARK = 14, 36  # height of a bar without text, and of a sparkline, in pixels
 LEFT = 7.0  # width of the vertical axis of a plot over time (% of the width)
-LETTER = 2.2  # width of a letter below a plot over time on a phone (% of the width): 7 of 320 pixels
+LETTER = 2.2  # width of a letter below a plot over time on a phone: 7 of 320 pixels (% of the width)
 
 
 @dataclass(frozen=True)
@@ -165,7 +165,7 @@ class Mark:
 
     value: between 0 and 1; None if not measured.
     low, high: ends of the interval; if there is no interval, both equal the value.
-    count: number of units on which the estimate is based.
+    count: number of units that the estimate is based on.
     """
 
     value: float | None
@@ -187,17 +187,14 @@ class Row(NamedTuple):
 
 
 def axis_of(rows: Iterable[Row]) -> Axis:
-    """Return the narrowest axis in ZOOMED that contains all values and nearly all intervals.
-
-    Return `whole_axis` if none of them does.
-    """
+    """Return the narrowest axis in ZOOMED that contains all values and nearly all intervals, or else `whole_axis`."""
     rows = list(rows)
     if (whole := whole_axis(rows))[0] < 0:
         return whole
     marks = [mark for row in rows for mark in row.marks if mark is not None]
     measured = [(mark.value, mark.low, mark.high) for mark in marks if mark.value is not None]
     for width in ZOOMED if measured else ():
-        # Leave a margin, because a value at the very edge would look as if it were cut off.
+        # Leave a margin, because a value at the very edge would look clipped.
         inner, outer = 0.95 * width / 100, width / 100
         for axis, distances in (
             ((100 - width, 100), [(1 - value, 1 - low) for value, low, _ in measured]),
@@ -231,9 +228,9 @@ def forest(
     A note is shown if the axis does not run from 0 to 100%.
 
     series: names of the series, if rows have two or three marks.
-    axis: axis that several plots share; by default, `axis_of` chooses one.
-    counted: noun for the units that the marks count.
-    limit: a share that is drawn as a line through all rows, and its description; the share should be within the axis.
+    axis: axis shared by several plots; by default, the result of `axis_of`.
+    counted: noun for the units counted by the marks.
+    limit: a share within the axis to draw as a line through all rows, and its description.
     decimals: whether to write 0.54 instead of 54.0%.
     """
     axis = axis or axis_of(rows)
@@ -259,7 +256,7 @@ def forest(
 
 
 def _above(series: Sequence[str], axis: Axis, limit: tuple[float, str] | None) -> list[SafeString]:
-    """Return the elements above the plot: a legend of the series, a note on an incomplete axis, and the limit."""
+    """Return the elements above the plot: the legend of the series, a note on an incomplete axis, and the limit."""
     parts: list[SafeString] = []
 
     def add(mark: SafeString, room: int, description: str) -> None:
@@ -285,7 +282,7 @@ def _forest_row(row: Row, top: int, height: int, axis: Axis, letters: Letters, *
         if mark is not None and mark.value is not None:
             marks += _dot_and_interval(mark, y, axis, number)
             ends = "" if mark.alone else f", 95% interval {percent(mark.low)} to {percent(mark.high)}"
-            # The axis shows that these are percentages.
+            # Omit the percent sign, because the axis shows it.
             number_text = _decimal(mark) if decimals else numbers_of(mark).replace("%", "", 1)
             counted = "" if mark.count is None else count(mark.count)
             tooltips.append(number_text if decimals else percent(mark.value) + ends)
@@ -347,7 +344,7 @@ class Parts(NamedTuple):
 
 @dataclass(frozen=True)
 class Moment:
-    """A column of a plot, with an optional label below it, the text of its tooltip, and the count."""
+    """A column of a plot: an optional label below it, the tooltip's text, and the count."""
 
     tick: str
     said: str
@@ -356,7 +353,7 @@ class Moment:
 
 @dataclass(frozen=True)
 class Span:
-    """A row that shows the lower quartile, the median and the upper quartile of `count` values."""
+    """A row with the lower quartile, the median and the upper quartile of `count` values."""
 
     label: str
     name: str
@@ -370,14 +367,14 @@ AnyRow = Row | Parts | Span
 
 
 def stacked(rows: Sequence[Parts], parts: Sequence[str], *, title: str) -> SafeString:
-    """Plot a stacked bar for each row, all on the same scale. The page shows a legend of the parts (see `swatch`)."""
+    """Plot a stacked bar for each row, all on the same scale. Pages add a legend of the parts (see `swatch`)."""
     longest, letters = max((sum(row.counts) for row in rows), default=0) or 1, _letters_of(rows, 18, 8)
     drawn = [_stacked_row(row, parts, ROW * number, longest, letters) for number, row in enumerate(rows)]
     return _picture_of_rows(title, drawn, ROW * len(rows))
 
 
 def bar(counts: Sequence[int], parts: Sequence[str], *, title: str) -> SafeString:
-    """Plot one stacked bar over the whole width, without text. See `stacked` for the parts."""
+    """Plot a single stacked bar over the whole width, without text. See `stacked` for the parts."""
     boxes = []
     for index, x, width in _boxes(counts, sum(counts)):
         tip = tooltip(f"{count(counts[index])} {parts[index]}")
@@ -387,9 +384,9 @@ def bar(counts: Sequence[int], parts: Sequence[str], *, title: str) -> SafeStrin
 
 
 def _boxes(counts: Sequence[int], whole: int) -> Iterator[tuple[int, str, str]]:
-    """Yield the index, the left edge and the width of each part that is not empty.
+    """Yield the index, the left edge and the width of each non-empty part.
 
-    whole: count that fills the whole width.
+    whole: count that corresponds to the whole width.
     """
     left = 0.0
     for index, number in enumerate(counts):
@@ -400,13 +397,13 @@ def _boxes(counts: Sequence[int], whole: int) -> Iterator[tuple[int, str, str]]:
 
 
 def swatch(index: int) -> SafeString:
-    """Return the mark of a part of stacked bars, for a legend in HTML."""
+    """Return the mark for a part of stacked bars, for a legend in HTML."""
     box = element("rect", x=0.5, y=0.5, width=11, height=11, rx=2, **_paint(index))
     return element("svg", box, width=12, height=12, aria_hidden="true", class_="swatch")
 
 
 def sparkline(counts: Sequence[int], *, title: str) -> SafeString:
-    """Plot counts over time as a small line without axes. It is as wide as the element around it."""
+    """Plot counts over time as a small line without axes, as wide as the enclosing element."""
     highest, step = max(counts, default=0) or 1, 100 / max(1, len(counts) - 1)
     points = [
         f"{index * step:.4g},{SPARK - 2 - (SPARK - 4) * value / highest:.4g}" for index, value in enumerate(counts)
@@ -469,7 +466,7 @@ def _range_row(row: Span, top: int, end: float, letters: Letters) -> SafeString:
 
 
 def _step(highest: float) -> float:
-    """Return a round distance between ticks that gives at most five ticks up to `highest`."""
+    """Return a round distance between ticks, with at most five ticks up to `highest`."""
     step = 0.1
     for factor in (2, 2.5, 2) * 8:
         if highest / step <= 5:
@@ -479,10 +476,10 @@ def _step(highest: float) -> float:
 
 
 def columns(moments: Sequence[Moment], *, title: str) -> SafeString:
-    """Plot a column of answers for each moment in order.
+    """Plot a column of answers for each moment, in order.
 
-    The maximum is written above its line, so that there is room for long numbers. The 0 is written next to its line.
-    Labels are shown only if they fit on a phone.
+    The maximum is written above its line, where there is room for long numbers, and the 0 next to its line. Labels are
+    shown only if they fit on a phone.
     """
     highest = max((moment.count for moment in moments), default=0)
     top, bottom = 20, 20 + HEIGHT
@@ -497,7 +494,7 @@ def columns(moments: Sequence[Moment], *, title: str) -> SafeString:
     for index, moment in enumerate(moments):
         x = LEFT + index * width
         height = HEIGHT * moment.count / highest if highest else 0
-        # Show the tooltip over the whole height, even if the column is empty.
+        # An invisible rectangle extends the tooltip to the whole height, even if the column is empty.
         room = element("rect", x=f"{x:.4g}%", y=top, width=f"{width:.4g}%", height=HEIGHT, fill_opacity=0)
         measures = {"x": f"{x + width / 10:.4g}%", "y": bottom - height, "width": f"{0.8 * width:.4g}%"}
         bar = element("rect", **measures, height=height, fill=ACCENT)
@@ -514,7 +511,7 @@ def columns(moments: Sequence[Moment], *, title: str) -> SafeString:
 
 
 WIDE, ROOM = 40, 34  # width of a plot and of the names before it, in characters
-LONGEST = 12  # maximum number of bars
+LONGEST = 12  # maximum number of bars in a plot
 
 
 def intervals_in_text(lines: Sequence[tuple[str, Mark]], axis: Axis) -> list[str]:
@@ -531,7 +528,7 @@ def intervals_in_text(lines: Sequence[tuple[str, Mark]], axis: Axis) -> list[str
 
 
 def bars_in_text(rows: Iterable[tuple[str, int]]) -> list[str]:
-    """Draw a bar for each count, the largest first. Rows beyond LONGEST are added up."""
+    """Draw a bar for each count, largest first. If there are more than LONGEST, the smallest are added up."""
     ordered = sorted(((_text_head(name), number) for name, number in rows if number), key=lambda row: -row[1])
     if len(ordered) > LONGEST:
         others = ordered[LONGEST - 1 :]
@@ -545,8 +542,8 @@ def bars_in_text(rows: Iterable[tuple[str, int]]) -> list[str]:
 
 
 def _text_head(name: str) -> str:
-    """Return the name of a line, shortened to ROOM. The result cannot end the code block that contains the plot."""
-    return shortened(printable(name).replace("`", "'"), ROOM, ROOM // 3)
+    """Return a line's name, shortened to ROOM, without backquotes, which could end the plot's code block."""
+    return shorten(printable(name).replace("`", "'"), ROOM, ROOM // 3)
 
 
 def _interval_in_text(mark: Mark, axis: Axis) -> str:

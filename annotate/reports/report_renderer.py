@@ -1,4 +1,4 @@
-"""Evaluation reports as text, Markdown, LaTeX and self-contained HTML.
+"""Render evaluation reports as text, Markdown, LaTeX and self-contained HTML.
 
 `evaluation_report.py` builds the content.
 """
@@ -15,7 +15,7 @@ from annotate.reports import evaluation_report, table_formats
 from annotate.reports.evaluation_report import head_rows, name_of
 from annotate.reports.plots import Row, axis_of, forest, intervals_in_text
 from annotate.reports.slice_tables import MEASURES, capital, mark_of, noun_of
-from annotate.reports.table_formats import as_lines, marked_down, parts, printable, underlined, wrapped
+from annotate.reports.table_formats import as_lines, escape_markdown, parts, printable, underline, wrap
 from annotate.reports.tables import many
 
 NOT_IN_PAPERS = ("gold", "confusion", "reliability")  # slugs of sections that are omitted in LaTeX
@@ -26,62 +26,62 @@ WHERE_METHODS = (
     "describes how figures are estimated, the assumptions, how often intervals cover the truth, and when the method "
     "fails."
 )
-FOLDED = 12  # maximum number of rows of a table that the HTML does not collapse
+FOLDED = 12  # maximum number of rows in a table that is not collapsed in HTML
 
 
 def as_text(report: dict[str, Any]) -> str:
-    """Return the report as text, at most 100 columns wide."""
+    """Render the report as text, at most 100 columns wide."""
     title, sentence, sections, how_to_read, notes = evaluation_report.contents(report)
-    written = [underlined(printable(title), "="), wrapped(printable(sentence)), *_plot_in_text(report)]
+    written = [underline(printable(title), "="), wrap(printable(sentence)), *_plot_in_text(report)]
     if warnings := report["warnings"]:
-        lines = [wrapped(printable(warning), "!! ", "!!   ") for warning in warnings]
+        lines = [wrap(printable(warning), "!! ", "!!   ") for warning in warnings]
         written.append("\n".join([f"!! {many(len(warnings), 'caveat').upper()}", *lines]))
     for section in sections:
-        words = [underlined(printable(section.title), "-")]
+        words = [underline(printable(section.title), "-")]
         if section.loud:
-            words.append(wrapped(section.loud, "! ", "  "))
-        words += [wrapped(printable(sentence)) for sentence in section.words if sentence]
+            words.append(wrap(section.loud, "! ", "  "))
+        words += [wrap(printable(sentence)) for sentence in section.words if sentence]
         written.append("\n".join(words))
         if not section.paged:
             written += map(as_lines, section.tables)
-    written.append("\n".join(wrapped(sentence) for sentence in how_to_read))
-    written.append("\n".join(wrapped(printable(note)) for note in notes))
+    written.append("\n".join(wrap(sentence) for sentence in how_to_read))
+    written.append("\n".join(wrap(printable(note)) for note in notes))
     return "\n\n".join(written) + "\n"
 
 
 def as_markdown(report: dict[str, Any]) -> str:
-    """Return the report in GitHub's Markdown. Text from files is escaped."""
+    """Render the report in GitHub's Markdown. Text from files is escaped."""
     title, sentence, sections, how_to_read, notes = evaluation_report.contents(report)
     shown_sections = [
         {
-            "title": marked_down(section.title),
-            "words": [marked_down(sentence) for sentence in section.words if sentence],
-            "loud": marked_down(section.loud),
+            "title": escape_markdown(section.title),
+            "words": [escape_markdown(sentence) for sentence in section.words if sentence],
+            "loud": escape_markdown(section.loud),
             "tables": [parts(table) for table in section.tables],
         }
         for section in sections
     ]
     context = {
-        "title": marked_down(title),
+        "title": escape_markdown(title),
         "warned": many(len(report["warnings"]), "caveat"),
-        "sentence": marked_down(sentence),
+        "sentence": escape_markdown(sentence),
         "plot": "".join(_plot_in_text(report)),
-        # The summary is in a block of HTML, so it is escaped as HTML. Everything else is Markdown.
+        # The first sentence goes into an HTML block, so escape it as HTML. Everything else is Markdown.
         "caveats": [
-            (escape(" ".join(first.split())), marked_down(rest), marked_down(first))
+            (escape(" ".join(first.split())), escape_markdown(rest), escape_markdown(first))
             for first, rest in caveats(report["warnings"])
         ],
         "how_to_read": how_to_read,
         "sections": shown_sections,
-        "where_methods": marked_down(WHERE_METHODS),
+        "where_methods": escape_markdown(WHERE_METHODS),
         "methods": evaluation_report.methods(report),
-        "notes": [marked_down(note).replace("\\`", "`") for note in notes],  # commands stay code
+        "notes": [escape_markdown(note).replace("\\`", "`") for note in notes],  # commands stay code
     }
     return render_to_string("annotate/report.md", context)
 
 
 def as_latex(report: dict[str, Any]) -> str:
-    """Return the report's tables in LaTeX, for use in a paper. Tables that are too long are omitted."""
+    """Render the report's tables in LaTeX, for use in a paper. Tables that are too long are omitted."""
     title, _, sections, _, _ = evaluation_report.contents(report)
     shown_sections = [section for section in sections if not section.paged and section.slug not in NOT_IN_PAPERS]
     return LATEX_NEEDS + "\n".join(
@@ -93,7 +93,7 @@ def as_latex(report: dict[str, Any]) -> str:
 
 
 def as_html(report: dict[str, Any]) -> str:
-    """Return the report as one HTML file that contains its styles and plots. It has no scripts or external resources.
+    """Render the report as a single HTML file with its styles and plots, without scripts or external resources.
 
     Figures link to a list of methods at the end of the file, because the URL of the documentation is unknown.
     """
@@ -132,7 +132,7 @@ def as_context(report: dict[str, Any]) -> dict[str, Any]:
 
 
 def _main_figures(report: Mapping[str, Any]) -> tuple[list[Row], tuple[str, ...]]:
-    """Return the rows of the plot, which have a mark for each system, and the names of the systems."""
+    """Return the rows of the plot, with a mark for each system, and the names of the systems."""
     comparison = report.get("comparison") or {}
     systems = {report["predictor"]["spelled"]: report["rows"]}
     if comparison.get("other_rows"):
@@ -140,20 +140,20 @@ def _main_figures(report: Mapping[str, Any]) -> tuple[list[Row], tuple[str, ...]
     by_name = dict[str, Row]()
     for head in head_rows(report, report["rows"]):
         if MEASURES[head["measure"]].is_share and head["value"] is not None:
-            # If a measure has figures for several sets of posts or labels, plot the first one.
+            # If a measure has figures for several sets of posts or labels, plot the first figure.
             name = capital(name_of(report, head, without=("posts", "labels")))
             key = head["measure"], head["of"]
             by_system = [
                 next((row for row in rows if (row["measure"], row["of"]) == key), None) for rows in systems.values()
             ]
             by_name.setdefault(name, Row(name, "", tuple(map(mark_of, by_system))))
-    # If the systems are not compared by a measure, show only the first system.
+    # Where a measure lacks a figure for one system, show only the first system.
     rows = [row if all(row.marks) else row._replace(marks=row.marks[:1]) for row in by_name.values()]
     return rows, tuple(systems) if any(len(row.marks) > 1 for row in rows) else ()
 
 
 def _plot_in_text(report: Mapping[str, Any]) -> list[str]:
-    """Return the plot as a block of characters, for Markdown and for a terminal; an empty list if there is none."""
+    """Return the lines of the plot drawn with characters, for Markdown and terminals, or [] if there is none."""
     rows, systems = _main_figures(report)
     lines = [
         (f"{row.label}: {systems[index]}" if systems else row.label, mark)
@@ -169,7 +169,7 @@ def _plot_in_text(report: Mapping[str, Any]) -> list[str]:
 
 
 def caveats(warnings: Sequence[str]) -> Iterator[tuple[str, str]]:
-    """Yield each warning as its first sentence, which is always visible, and the rest, which is folded."""
+    """Split each warning into its first sentence, which is always visible, and the rest, which is collapsed."""
     for warning in warnings:
         first, *rest = re.split(r"(?<=[.!?])\s+(?=[A-Z“])", warning, maxsplit=1)
         yield first, "".join(rest)

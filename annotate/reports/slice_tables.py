@@ -1,7 +1,7 @@
 """Tables and plots of measures by slice, as sections of evaluation reports.
 
-A table has either a row for each slice and a column for each measure, or a single measure with the values of one
-dimension as columns.
+A table has either a row for each slice and a column for each measure, or a single measure with a dimension's values as
+columns.
 """
 
 import re
@@ -21,14 +21,14 @@ from annotate.reports.plots import Mark, axis_of, forest
 from annotate.reports.plots import Row as PlotRow
 from annotate.reports.tables import ALL, NAME, NOTE, NUMBER, Cell, Column, Table, beside, dense, many, numbered
 
-# Maximum number of marks in a picture, so that it fits on a printed page: for a single series, and for several series.
-# Additional rows continue in the next picture, on the same axis.
+# Maximum number of marks in a picture that fits on a printed page: for a single series, and for several series. Further
+# rows continue in the next picture, on the same axis.
 SINGLES, SEVERAL = 40, 48
-# Maximum number of columns that fit a terminal: for numbers without intervals, and for slices and numbers with
+# Maximum number of columns that fit in a terminal: of numbers without intervals, and of slices and numbers with
 # intervals.
 ACROSS, WIDE = 8, 5
 NOTES = Column("note", "note", NOTE)
-ZERO_AT_BEST = ("refused", "ece", "aurc")  # measures that are best near zero, so they would hide the others in a plot
+ZERO_AT_BEST = ("refused", "ece", "aurc")  # not plotted with other measures, because their best value is near zero
 NAMED = ("language",)  # dimensions whose values are codes with a name
 MOST_COUNTED = 2  # maximum number of measures in a table with effective counts
 TESTS = {"p": "p", "p_holm": "Holm p"}
@@ -44,7 +44,7 @@ class Section:
     loud: prominent warning.
     plots: function that returns the pictures.
     paged: whether the tables are only for pages, not for a terminal.
-    filters: mapping from the CSS class of table rows to the description of a filter for them.
+    filters: descriptions of filters for table rows, by the rows' CSS class.
     """
 
     slug: str
@@ -60,7 +60,7 @@ class Section:
 def pictures(rows: Sequence[PlotRow], title: str, counted: str, series: tuple[str, ...] = ()) -> list[SafeString]:
     """Plot rows in as many pictures as needed, all on the same axis.
 
-    counted: noun for the units that the marks count.
+    counted: noun for the units counted by the marks.
     """
     axis, limit = axis_of(rows), SEVERAL // len(series) if len(series) > 1 else SINGLES
     size = -(-len(rows) // max(1, -(-len(rows) // limit))) or 1  # parts of nearly equal size
@@ -68,13 +68,13 @@ def pictures(rows: Sequence[PlotRow], title: str, counted: str, series: tuple[st
     return [
         forest(part, title=f"{title}, part {n}" if n > 1 else title, axis=axis, counted=counted, series=series)
         for n, part in enumerate(parts, 1)
-        # Rows that were not measured come last, so a whole picture might consist of such rows.
+        # Omit pictures in which nothing was measured. Rows that were not measured come last.
         if any(mark is not None and mark.value is not None for row in part for mark in row.marks)
     ]
 
 
 def mark_of(row: Figure | None) -> Mark | None:
-    """Return the mark for a row, with only a dot if the row has no interval."""
+    """Return the mark for a row, which has only a dot if the row has no interval."""
     if not row:
         return None
     rests_on = row.get("count") if row["units"] is None else row["units"]
@@ -83,24 +83,24 @@ def mark_of(row: Figure | None) -> Mark | None:
 
 
 def _by_value(row: PlotRow) -> tuple[bool, float, str]:
-    """Return a key that sorts rows by value in descending order. Rows that were not measured come last."""
+    """Return a sort key by descending value. Rows that were not measured come last."""
     values = [mark.value for mark in row.marks if mark is not None and mark.value is not None]
     missing = row.marks[0] is None or row.marks[0].value is None
     return missing, -values[0] if values else 1, row.label
 
 
 def noun_of(report: Mapping[str, Any]) -> str:
-    """Return the noun for what the report counts. It is "item" if the report only says "unit"."""
+    """Return the noun for the report's units, which is "item" if the report has the generic "unit"."""
     return "item" if report["unit"] == "unit" else str(report["unit"])
 
 
 def shown_value(value: str) -> str:
-    """Return the text that is displayed for a value of a dimension."""
+    """Return the display name of a dimension's value."""
     return VALUES.get(value, value)
 
 
 def capital(string: str) -> str:
-    """Return a text that starts with a capital letter, unless its first word has one in it, as in chrF and nDCG."""
+    """Capitalize the first letter of a text, unless its first word has an inner capital, as in chrF and nDCG."""
     return string if re.match(r"[a-z]+[A-Z]", string) else string[:1].upper() + string[1:]
 
 
@@ -128,10 +128,10 @@ def sections_of(
 ) -> list[Section]:
     """Return the sections for rows of measures.
 
+    By default, rows with the same dimensions form a section, with a line per slice and a column per measure.
+
     rows: rows of the report or of its comparison.
     cell: function that returns the cell for a row.
-
-    By default, rows with the same dimensions form one section, with a line per slice and a column per measure.
     """
     declared = {
         (measure, tuple(part["of"])): part for part in report.get("sections", ()) for measure in part["measures"]
@@ -145,7 +145,7 @@ def sections_of(
                 value = slice_keys[part["of"][0]]
                 title = capital(layout.names.get(value, value))
                 part = {**part, "slug": f"{part['slug']}-{value}", "title": title, "of": part["of"][1:]}
-        elif task := slice_keys.get("task"):  # the task has a section of its own, which includes the average
+        elif task := slice_keys.get("task"):  # each task has its own section, which includes the average
             part = {"slug": task.lower(), "title": task, "of": ("language",)}
         else:
             slug = f"by-{'-'.join(slice_keys)}" if slice_keys else "overall"
@@ -171,7 +171,7 @@ class _Layout(NamedTuple):
     """The layout of a report's rows.
 
     cell: function that returns the cell for a row.
-    names: mapping from a value of a dimension to its name.
+    names: names of dimensions' values.
     unit: noun for a unit.
     form: form of the answers in the report.
     """
@@ -189,7 +189,7 @@ class _Layout(NamedTuple):
             *([numbered("units", f"{self.unit}s")] if any(row["units"] is not None for row in rows) else []),
             NOTES,
         )
-        # The plot of the main figures, at the beginning of the report, shows the measures of the head.
+        # The headline measures are already in the plot of the main figures at the beginning of the report.
         main = {head["measure"] for head in self.report["head"] if not head["of"]}
         marks = [
             PlotRow(MEASURES[row["measure"]].name, "", (mark_of(row),))
@@ -209,7 +209,7 @@ class _Layout(NamedTuple):
         for row in rows:
             slices.setdefault(tuple(row["of"].get(name, ALL) for name in part["of"]), {})[row["measure"]] = row
         measures = list(dict.fromkeys(row["measure"] for row in rows))
-        # If all figures are based on the same number of units, show the number only once.
+        # If all figures are based on the same number of units, show it only once.
         units = {row["units"] for row in rows}
         common = many(next(iter(units)), self.unit) if part.get("apart") and len(units) == 1 else ""
         table_rows: list[dict[str, Any]] = []
@@ -256,7 +256,7 @@ class _Layout(NamedTuple):
     ) -> list[SafeString]:
         """Plot measures by slice.
 
-        slices: mapping from the values of a slice to the row of each measure.
+        slices: rows by the slice's values and by measure.
         plotted: measures to plot.
         """
         plotted = [measure for measure in plotted if any(measure in by_measure for by_measure in slices.values())]
@@ -270,17 +270,15 @@ class _Layout(NamedTuple):
         title = str(part["title"])
         if "measures" not in part:
             title = f"{capital(MEASURES[plotted[0]].name)} {title.lower()}"
-        # Sort languages by value here, because the table already lists them by code. All other slices keep the order of
-        # the table.
+        # Sort languages by value, because the table already lists them by code. Other slices keep the table's order.
         if self.names and not all(row.label.isdigit() for row in drawn):
             drawn.sort(key=_by_value)
         return pictures(drawn, title, f"{self.unit}s", tuple(MEASURES[measure].name for measure in plotted))
 
     def crossed(self, part: Mapping[str, Any], rows: list[dict[str, Any]]) -> Section:
-        """Return a table of one measure whose columns are the values of the last dimension.
+        """Return a table of a single measure, whose columns are the values of the last dimension.
 
-        If rows and columns have the same values, the diagonal is in brackets, and the intervals are shown if there is
-        room.
+        If rows and columns have the same values, the diagonal is in brackets, and the intervals are notes in the cells.
         """
         *names, last = part["of"]
         table_rows: dict[tuple[str, ...], dict[str, Any]] = {}
@@ -321,13 +319,13 @@ class _Layout(NamedTuple):
 def _is_shown(key: str, measure: str, measures: Sequence[str], slices: Collection[Mapping[str, Figure]]) -> bool:
     """Return whether a measure has its own column of units or of effective counts.
 
-    key: "units" or "count".
+    Measures that are based on the same units share a column.
 
-    Measures that are based on the same units share one column.
+    key: "units" or "count".
     """
     rows = [by_measure[measure] for by_measure in slices if measure in by_measure]
     if key == "count":
-        # Show effective counts only next to a few measures, because more columns would not fit.
+        # Show effective counts only for a few measures, because more columns wouldn't fit.
         differs = any(row["count"] is not None and count(row["count"]) != count(row["units"]) for row in rows)
         return differs and len(measures) <= MOST_COUNTED
     counts = [
@@ -339,9 +337,9 @@ def _is_shown(key: str, measure: str, measures: Sequence[str], slices: Collectio
 
 
 def _notes(rows: Mapping[str, Figure], heads: Collection[str] = ()) -> str:
-    """Return the notes on a slice, each with the names of the columns to which it applies.
+    """Return the notes on a slice, each with the names of the columns that it applies to.
 
-    rows: mapping from column to its row.
+    rows: the row for each column.
     heads: columns that are not measures.
     """
     notes: dict[str, list[str]] = {}
@@ -353,7 +351,7 @@ def _notes(rows: Mapping[str, Figure], heads: Collection[str] = ()) -> str:
     return "; ".join(f"{', '.join(names)}: {note}" for note, names in notes.items())
 
 
-# --- Names of measures and dimensions, from measures.toml. Forms from other packages declare additional measures.
+# --- Names of measures and dimensions, from measures.toml. Plug-in forms declare additional measures.
 
 
 class Measure(NamedTuple):
@@ -361,10 +359,9 @@ class Measure(NamedTuple):
 
     name: heading of its column.
     about: sentence that explains the measure; may be empty.
-    is_share: whether values are written in percent.
-    is_exact: whether it is a count or a plain mean, which has no interval; it is written as a number unless it is a
-        share.
-    is_difference: whether values are written in percentage points with a sign.
+    is_share: whether values are percentages.
+    is_exact: whether it is a count or a plain mean, and so has no interval.
+    is_difference: whether values are signed percentage points.
     """
 
     name: str
@@ -375,7 +372,7 @@ class Measure(NamedTuple):
 
 
 class Names(dict[str, Measure]):
-    """Measures by key, including the measures of forms from other packages."""
+    """Measures by key, including those of plug-in forms."""
 
     def __missing__(self, measure: str) -> Measure:
         return {name: Measure(*words) for form in FORMS.values() for name, words in form.measures.items()}[measure]
@@ -385,15 +382,15 @@ _DECLARED = tomllib.loads(Path(__file__).with_name("measures.toml").read_text(en
 MEASURES = Names({name: Measure(**fields) for name, fields in _DECLARED["measures"].items()})
 DIMENSIONS: Mapping[str, str] = _DECLARED["dimensions"]
 VALUES: Mapping[str, str] = _DECLARED["values"]
-# A mapping from a row of the table of methods in docs/explanation/measuring.md to the measures that the row explains.
+# The measures explained by each row in the table of methods in docs/explanation/measuring.md.
 METHODS: Mapping[str, Collection[str]] = {row: measures.split() for row, measures in _DECLARED["methods"].items()}
-DIFFERENCE = "Difference of two systems"  # the row that explains differences, for every measure
-# A mapping from a row of the table of methods to its anchor in the documentation.
+DIFFERENCE = "Difference of two systems"  # the row that explains differences in any measure
+# Anchors in the documentation, by row in the table of methods.
 ANCHORS = {row: f"row-{row.lower().replace(' ', '-')}" for row in (*METHODS, DIFFERENCE)}
 
 
 def method(measure: str, form: str) -> str:
-    """Return the row of the table of methods that explains a measure.
+    """Return the row in the table of methods that explains a measure.
 
     form: form of the answers in the report.
     """

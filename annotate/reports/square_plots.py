@@ -12,13 +12,13 @@ from django.utils.safestring import SafeString
 from annotate.reports.numbers import count, percent
 from annotate.reports.plots import ACCENT, LINE, ON_ACCENT, QUIET, ROW, element, picture, text, tooltip
 
-SIDE, LEFT, TOP = 280, 62, 12  # Side of the square, margin to its left and margin above it, in pixels.
+SIDE, LEFT, TOP = 280, 62, 12  # side of the square, margin to its left, and margin above it, in pixels
 TICKS = 4
-DASHES = ("none", "7 4", "2 3", "9 3 2 3")  # dash patterns of the lines, which can be distinguished without colour
+DASHES = ("none", "7 4", "2 3", "9 3 2 3")  # dash patterns, which distinguish lines without colour
 
 
 class Spot(NamedTuple):
-    """A point of a plot. It may have an interval for y, and the text of a tooltip."""
+    """A point in a plot, optionally with an interval for y and a tooltip."""
 
     x: float
     y: float
@@ -51,7 +51,7 @@ class _Square:
     def picture(self, title: str, axes: Mapping[str, str], parts: Iterable[SafeString]) -> SafeString:
         """Return the plot.
 
-        axes: mapping from the name of each axis to its number format, with the horizontal axis first.
+        axes: number formats by the axis's name, with the horizontal axis first.
         """
         grid, bottom, middle = [], self.top + SIDE, {"text_anchor": "middle"}
         (across, wide), (up, high) = axes.items()
@@ -102,15 +102,12 @@ def curve(
 def lines(series: Mapping[str, Sequence[Spot]], *, title: str, across: str, up: str) -> SafeString:
     """Plot numbers against numbers, with a line for each series and a dot at each spot. Both axes start at 0.
 
-    series: mapping from the name of each series to its spots; there are at most as many series as DASHES.
+    series: spots by the series's name; at most as many series as DASHES.
     across, up: names of the axes.
     """
 
     def end(highest: float) -> float:
-        """Return a round number at which an axis with TICKS parts can end.
-
-        It is the smallest one that is not below the maximum.
-        """
+        """Return the smallest round number, not below the maximum, at which an axis with TICKS parts can end."""
         power = 10 ** floor(log10(highest / TICKS)) if highest else 1
         return next(TICKS * step * power for step in (1, 2, 2.5, 5, 10) if TICKS * step * power >= highest)
 
@@ -131,10 +128,10 @@ def lines(series: Mapping[str, Sequence[Spot]], *, title: str, across: str, up: 
 # --- Heat map of confusions
 
 
-Cell = tuple[str, str, float]  # gold label, predicted label and number of units, which is a fraction if it is estimated
+Cell = tuple[str, str, float]  # gold label, predicted label, and number of units (fractional if estimated)
 
 # Shades of errors, as (upper limit, opacity, colour of a number on it). The limit is a share of the gold label's units.
-# Steps are used instead of a continuous scale, so that numbers have a contrast of at least 4.5 in light and dark mode.
+# Discrete steps ensure that numbers have a contrast of at least 4.5 in light and dark mode.
 SHADES = (
     (0.001, 0.16, "currentColor"),
     (0.01, 0.3, "currentColor"),
@@ -142,8 +139,8 @@ SHADES = (
     (0.2, 0.85, ON_ACCENT),
     (float("inf"), 1, ON_ACCENT),
 )
-NUMBERED = 21  # maximum number of labels for which a heat map shows numbers in its cells
-UPRIGHT_FROM, LETTER = 5, 8  # longest label that fits above a cell with a number, and the width of a letter
+NUMBERED = 21  # maximum number of labels in a heat map with numbers in its cells
+UPRIGHT_FROM, LETTER = 5, 8  # longest label that fits above a numbered cell (letters), and width of a letter (pixels)
 OTHERS = "others"
 
 
@@ -151,10 +148,10 @@ def heat_map(labels: Sequence[str], cells: Iterable[Cell], *, title: str, predic
     """Plot a confusion matrix, with gold labels in rows and predictions in columns.
 
     An error's shade depends on its share of the gold label's units. The steps are nearly logarithmic, so that rare
-    errors are visible. Correct predictions have an outline and no shade. If there are only a few labels, the cells show
-    numbers. Otherwise, only the tooltips show them.
+    errors are visible. Correct predictions are outlined instead of shaded. With few labels, the numbers are in the
+    cells; otherwise, only in the tooltips.
 
-    labels: labels to show; all remaining labels share a row and a column named "others".
+    labels: labels to show; all other labels share a row and a column named "others".
     predicted: heading of the columns.
     """
     shown_labels, sums, totals = set(labels), defaultdict[tuple[str, str], float](float), defaultdict[str, float](float)

@@ -1,4 +1,4 @@
-"""Text and tables in GitHub's Markdown, in LaTeX (both with text from files escaped) and for a terminal."""
+"""Format text and tables in GitHub's Markdown and in LaTeX, where text is escaped, and for a terminal."""
 
 import json
 import re
@@ -6,14 +6,14 @@ import textwrap
 from typing import Any
 from unicodedata import category, east_asian_width, normalize
 
-from annotate.reports.numbers import end_apart, shortened
+from annotate.reports.numbers import distinct_ending, shorten
 from annotate.reports.tables import NAME, NOTE, NUMBER, Table
 
 
-def marked_down(string: str) -> str:
+def escape_markdown(string: str) -> str:
     """Escape text for GitHub's Markdown, including tables."""
-    # Escape no more than necessary: a bracket only if a link target could follow, marks of lists and headings only at
-    # the start, and an underscore only at the edge of a word.
+    # Escape only where necessary: brackets if a link target could follow, list and heading markers at the start, and
+    # underscores at the edge of a word.
     escaped = re.sub(
         r"[\\`*|~$]|(?<![^\W_])_|_(?![^\W_])|\](?=[(\[:])|^(?:[#>-]|\+(?=\s|$)|\d+(?=[.)](?:\s|$)))",
         _escaped_mark,
@@ -28,13 +28,13 @@ def _escaped_mark(match: re.Match[str]) -> str:
 
 
 def code(string: str) -> str:
-    """Return text as inline code. If Markdown cannot show it as code everywhere, return it as escaped text."""
+    """Return text as inline code, or as escaped text if it contains characters that break inline code."""
     line = " ".join(string.split())
-    return f"`{line}`" if line and not {"`", "|"} & set(line) else marked_down(line)
+    return f"`{line}`" if line and not {"`", "|"} & set(line) else escape_markdown(line)
 
 
-def in_yaml(string: str) -> str:
-    """Return text as a YAML string, which is a JSON string with some additional escapes."""
+def quote_yaml(string: str) -> str:
+    """Quote text as a YAML string, which is a JSON string with some additional escapes."""
     return re.sub(
         r"[^ -~\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]",
         lambda match: f"\\u{ord(match[0]):04x}",
@@ -45,13 +45,13 @@ def in_yaml(string: str) -> str:
 def parts(table: Table) -> dict[str, Any]:
     """Return the template context for a table."""
     return {
-        "heads": [marked_down(column.heading) or " " for column in table.columns],
+        "heads": [escape_markdown(column.heading) or " " for column in table.columns],
         "rules": ["---:" if column.kind == NUMBER else "---" for column in table.columns],
-        "rows": [[marked_down(cell.shown) for cell in row] for row in table.rows],
+        "rows": [[escape_markdown(cell.shown) for cell in row] for row in table.rows],
     }
 
 
-# --- Tables in LaTeX, with the rules of the package booktabs
+# --- Tables in LaTeX, with the package booktabs
 
 
 _SPECIAL = {
@@ -60,25 +60,25 @@ _SPECIAL = {
     ">": r"$>$", "’": "'", "|": r"\textbar{}", "«": "``", "»": "''", '"': "''",
     "`": "{`}",
 }  # fmt: skip
-# Characters for which the fonts of pdfLaTeX without packages have no letter.
+# Characters that pdfLaTeX cannot print without additional packages.
 _FOREIGN = re.compile("[^ -~¡-ª¬-º¼-ÏÑ-ÝßàáâãäåæçèéêëìíîïñòóôõöøùúûüýÿĀ-ăĆ-ďĒ-ėĚ-ĥĨ-ĭİ-ķĹ-ľŁ-ňŌ-ťŨ-űŴ-ž‐-―‘-”†‡•…‰€™]+")
 
 
-def in_tex(text: object) -> str:
-    """Return a text that LaTeX prints as it is.
+def escape_latex(text: object) -> str:
+    """Escape text for LaTeX.
 
-    XeLaTeX and LuaLaTeX print letters of all scripts that their font has. pdfLaTeX prints dots in their place.
+    XeLaTeX and LuaLaTeX print letters of all scripts supported by the font. pdfLaTeX prints dots in their place.
     """
     line = " ".join(normalize("NFC", str(text)).split())
     line = re.sub(r"[\\{}$&#_%~^–−≈<>’|«»\"`]", lambda match: _SPECIAL[match[0]], line)
     line = re.sub(r"(?<![\w.-])-(?=\d)", "$-$", line)
-    # After the end of a row, LaTeX reads these as arguments.
+    # At the start of a row, LaTeX would parse these characters as arguments of the previous row's end.
     line = re.sub(r"^[\[*]", r"{\g<0>}", line)
     return _FOREIGN.sub(lambda match: f"\\ifdefined\\Umathcode {match[0]}\\else {_plain(match[0])}\\fi{{}}", line)
 
 
 def _plain(letters: str) -> str:
-    """Return the letters without their marks if they are Latin, and otherwise dots."""
+    """Return Latin letters without their diacritics, and dots for other letters."""
     bare = "".join(letter for letter in normalize("NFD", letters) if category(letter) not in ("Mn", "Cf"))
     return bare if bare.isascii() else r"[\dots]"
 
@@ -90,12 +90,12 @@ def as_latex(table: Table, caption: str) -> str:
     lines = [
         r"\begin{table}",
         r"\centering",
-        f"\\caption{{{in_tex(caption)}}}",
+        f"\\caption{{{escape_latex(caption)}}}",
         f"\\begin{{tabular}}{{{''.join('r' if column.kind == NUMBER else 'l' for column in columns)}}}",
         r"\toprule",
-        f"{' & '.join(in_tex(column.heading) for column in columns)} \\\\",
+        f"{' & '.join(escape_latex(column.heading) for column in columns)} \\\\",
         r"\midrule",
-        *(f"{' & '.join(in_tex(row[index].shown) for index in kept_columns)} \\\\" for row in table.rows),
+        *(f"{' & '.join(escape_latex(row[index].shown) for index in kept_columns)} \\\\" for row in table.rows),
         r"\bottomrule",
         r"\end{tabular}",
         r"\end{table}",
@@ -103,12 +103,12 @@ def as_latex(table: Table, caption: str) -> str:
     return "\n".join(lines) + "\n"
 
 
-# --- Text and tables for a terminal. They are at most 100 columns wide and contain no control characters.
+# --- Text and tables for a terminal, at most 100 columns wide and without control characters
 
 
 WIDTH = 100  # columns of a terminal
 GAP = "  "
-TIED = "\0"  # placeholder for a space at which a line must not break
+TIED = "\0"  # placeholder for a non-breaking space
 LEAST = 12  # minimum width of a shortened cell
 
 
@@ -118,26 +118,26 @@ def printable(string: str) -> str:
     )
 
 
-def wrapped(string: str, first: str = "", rest: str = "") -> str:
-    """Wrap text. A command in backquotes stays on one line, so that it can be copied.
+def wrap(string: str, first: str = "", rest: str = "") -> str:
+    """Wrap text. Commands in backquotes stay on a single line, so that they can be copied.
 
-    first, rest: indent of the first line, and of all lines after it.
+    first, rest: indent of the first line, and of all other lines.
     """
-    # Halve the width if any character takes two columns, because textwrap counts each character as one.
+    # If any character takes two columns, halve the width, because textwrap counts each character as one column.
     width = WIDTH if _wide(string) == len(string) else WIDTH // 2
     whole = re.sub(r"`[^`]+`", lambda command: command[0].replace(" ", TIED), string)
     filled = textwrap.fill(whole, width, initial_indent=first, subsequent_indent=rest, break_on_hyphens=False)
     return filled.replace(TIED, " ")
 
 
-def underlined(string: str, line: str) -> str:
+def underline(string: str, line: str) -> str:
     return f"{string}\n{line * min(_wide(string), WIDTH)}"
 
 
 def as_lines(table: Table) -> str:
-    """Return a table as text, with its notes below.
+    """Format a table as text, with its notes below.
 
-    If the table is too wide, names are omitted and texts are shortened, but numbers are not.
+    If the table is too wide, columns of names are omitted, and texts other than numbers are shortened.
     """
     cells = [[printable(cell.shown) for cell in row] for row in (*table.body, *table.total)]
     notes: dict[str, list[str]] = {}  # first cells of the rows that have each note
@@ -157,14 +157,14 @@ def as_lines(table: Table) -> str:
     while sum(room.values()) + len(GAP) * (len(room) - 1) > WIDTH and any(room[n] > LEAST for n in wordy):
         room[max(wordy, key=room.__getitem__)] -= 1
     long = [n for n in wordy if n in room and any(len(row[n]) > room[n] for row in cells)]
-    ends = {n: end_apart({row[n] for row in cells}, room[n], 0) for n in long}
+    ends = {n: distinct_ending({row[n] for row in cells}, room[n], 0) for n in long}
     lines = []
     for row in ([column.heading for column in table.columns], *cells):
         padded = []
         for n, width in room.items():
             string = row[n]
             if width < len(string) == _wide(string):
-                string = shortened(string, width, ends.get(n, 0))
+                string = shorten(string, width, ends.get(n, 0))
             if _wide(string) > width:
                 while _wide(string) >= width:
                     string = string[:-1]
@@ -173,7 +173,7 @@ def as_lines(table: Table) -> str:
             padded.append(space + string if table.columns[n].kind == NUMBER else string + space)
         lines.append(GAP.join(padded).rstrip())
     about = (f"{', '.join(dict.fromkeys(labels))}: {note}" for note, labels in notes.items())
-    return "\n".join([*lines, *(wrapped(line, "* ", "  ") for line in about)])
+    return "\n".join([*lines, *(wrap(line, "* ", "  ") for line in about)])
 
 
 def _wide(string: str) -> int:

@@ -1,8 +1,8 @@
 """Tables for pages, dataset cards and terminals. Each column is declared with a function that returns its cells.
 
-If a table has a slug, links in its headings sort it without a script, as in ?sort=people.-answers. Pages can also offer
-a filter for long tables, as in ?find-people=ann, and downloads as CSV, as in ?csv=people. `table_formats.py` renders
-tables in Markdown, in LaTeX and for a terminal, and templates/annotate/_table.html in HTML.
+A table with a slug can be sorted by links in its headings, without a script, as in ?sort=people.-answers. Pages can
+also offer a filter for long tables, as in ?find-people=ann, and downloads as CSV, as in ?csv=people. Tables are
+rendered in Markdown, in LaTeX and for a terminal by `table_formats.py`, and in HTML by templates/annotate/_table.html.
 """
 
 import csv
@@ -23,23 +23,23 @@ from annotate.kinds.interface_language import label_name
 from annotate.reports.numbers import NOT_MEASURED, count, estimate, percent
 from corpora.core.records import FORMULA
 
-# Kinds of columns. A terminal omits columns of the kind `name` if there is no room, and lists each `note` below the
+# Kinds of columns. In a terminal, a `name` column is omitted if there is no room, and each `note` is listed below the
 # table. On a page, `short` has no line breaks, and `sentence` has a minimum width.
 TEXT, NAME, NUMBER, NOTE, SHORT, SENTENCE = "text", "name", "number", "note", "short", "sentence"
-FEW = 12  # maximum number of rows of a folded table that a page contains; longer tables are loaded on demand
-BEGINNING = 140  # maximum number of characters of a text in a cell
-MANY = 15  # maximum number of rows of a table without a filter
-CELLS = 520  # maximum number of a table's cells on one page of the site, in whole rows
-ALL = "all"  # the row of all languages; it has this name, although `all` is also the code of a language
-Called = Callable[[str], str]  # function that returns the name of a label
-Row = Any  # mostly a dict in a report
+FEW = 12  # maximum number of rows in a collapsed table on a page; longer tables are loaded on demand
+BEGINNING = 140  # maximum length of a text in a cell (characters)
+MANY = 15  # maximum number of rows in a table without a filter
+CELLS = 520  # maximum number of cells of a table on a single page of the site, in whole rows
+ALL = "all"  # name of the row for all languages, although `all` is also a language code
+Called = Callable[[str], str]  # returns the name of a label
+Row = Any  # usually a dict from a report
 
 
 class LazyList(Sequence[Any]):
-    """A list that creates its items on access, so that a page of a long list costs no more than a short list.
+    """A list that creates its items on access, so that a page of a long list is as fast as a short list.
 
     size: number of items.
-    items: function that returns the items of a slice.
+    items: function that returns the items in a slice.
     """
 
     def __init__(self, size: int, items: Callable[[slice], Sequence[Any]]) -> None:
@@ -60,9 +60,9 @@ class LazyList(Sequence[Any]):
 
 
 class LazyCells(LazyList):
-    """The cells of a long list of rows. A single column is computed without the cells of the others.
+    """The cells of a long list of rows. A single column can be computed without the cells of the other columns.
 
-    rows: rows, whose list creates them on access
+    rows: rows, which are created on access.
     """
 
     def __init__(self, rows: LazyList, columns: Sequence["Column"]) -> None:
@@ -85,9 +85,9 @@ class Cell:
     by: value to sort by; None comes last in ascending and descending order.
     url: target of a link.
     note: small text after the cell's text.
-    mark: CSS class of the cell; in the first cell, it is the class of the row.
+    mark: CSS class of the cell; in the first cell, the class of the row.
     method: anchor in the documentation's table of methods.
-    act: label of a button after the text, and the address to which it posts.
+    act: label of a button after the text, and the URL that it posts to.
     """
 
     shown: str
@@ -104,7 +104,7 @@ class Column:
     """A column of a table.
 
     key: key of the value in a row.
-    says: function that returns the cell or its text for a row; by default, the value at `key` is shown.
+    says: function that returns the cell or its text for a row; by default, the value at `key`.
     method: anchor in the documentation's table of methods.
     """
 
@@ -124,7 +124,7 @@ class Column:
         return content if isinstance(content, Cell) else Cell(content, content)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the column without its function, because a pickled table already contains its cells."""
+        """Pickle the column without its function, because a pickled table contains its cells."""
         return Column, (self.key, self.heading, self.kind, None, self.method)
 
 
@@ -144,9 +144,9 @@ class Table:
     caption: number and name of the rows, such as "60 languages".
     total: rows that stay at the bottom in any order.
     slug: name of the table in the URL; empty if the table cannot be sorted.
-    sort: value of the URL parameter `sort`, which may refer to a different table on the page.
+    sort: value of the URL parameter `sort`, which may refer to another table on the page.
     given: all URL parameters, if the page offers filters and downloads; otherwise None.
-    path: path of the page that offers them, because other pages may show the same table.
+    path: path of the page with filters and downloads, because other pages may show the same table.
     """
 
     caption: str
@@ -165,7 +165,7 @@ class Table:
 
     @property
     def find(self) -> str:
-        """The words by which the table is filtered."""
+        """The search words of the table's filter."""
         return (self.given or {}).get(f"find-{self.name}", "").strip()
 
     @property
@@ -202,7 +202,7 @@ class Table:
 
     @cached_property
     def page(self) -> Page[tuple[Cell, ...]]:
-        """The rows that a page of the site shows, without the total. If the site offers no filter, these are all."""
+        """The rows on the current page of the site, without the total. All rows, if the site offers no filter."""
         ordered = self._ordered
         number = (self.given or {}).get(f"page-{self.name}")
         most = CELLS // len(self.columns) if self.given is not None else len(ordered)
@@ -210,7 +210,7 @@ class Table:
 
     @property
     def turns(self) -> list[tuple[str, str]]:
-        """The links to the previous and the next page of rows as (URL, text) tuples."""
+        """The links to the previous and the next page of rows, as (URL, text) tuples."""
         numbers = {
             "Previous": self.page.number - 1 if self.page.has_previous() else None,
             "Next": self.page.number + 1 if self.page.has_next() else None,
@@ -224,9 +224,9 @@ class Table:
 
     @cached_property
     def found(self) -> Sequence[tuple[Cell, ...]]:
-        """The rows that contain every word of the filter. In long lists, numbers are not searched.
+        """The rows that contain every word of the filter, without the total row.
 
-        The total is not filtered.
+        In long lists, numbers are not searched.
         """
         search_words = self.find.casefold().split()
         if not search_words:
@@ -244,14 +244,14 @@ class Table:
 
     @property
     def cells(self) -> list[list[tuple[Cell, str, str]]]:
-        """The rows, as lists of (cell, kind of its column, heading of its column) tuples."""
+        """The rows, as lists of (cell, column kind, column heading) tuples."""
         columns = [(column.kind, column.heading) for column in self.columns]
         shown = (*self.page.object_list, *self.total)
         return [[(cell, *column) for cell, column in zip(row, columns, strict=True)] for row in shown]
 
     @property
     def alone(self) -> str:
-        """The URL of a page that shows only this table."""
+        """The URL of a page with only this table."""
         return f"{self.path}?{urlencode({**self.others, 'table': self.name})}"
 
     @property
@@ -275,7 +275,7 @@ class Table:
         return bool(self.find) or self._order()[0] is not None
 
     def _order(self) -> tuple[int | None, bool]:
-        """Return the index of the column to sort by, or None, and whether the order is descending."""
+        """Return the index of the sort column, or None, and whether the order is descending."""
         slug, _, order = self.sort.partition(".")
         key, down = order.removeprefix("-"), order.startswith("-")
         is_sorted = self.slug and slug == self.slug
@@ -311,10 +311,7 @@ def table(
 
 
 def dense(caption: str, columns: Iterable[Column], rows: Iterable[Row]) -> tuple[Table, ...]:
-    """Return a table in a tuple, without redundant columns. The tuple is empty if there are no rows.
-
-    Columns of names and notes are omitted if they are empty.
-    """
+    """Return a tuple with a table without empty columns of names and notes, or an empty tuple if there are no rows."""
     row_list, kept_columns = list(rows), dict[Column, list[Cell]]()
     for column in columns:
         cells = [column.cell(row) for row in row_list]
@@ -327,12 +324,12 @@ def dense(caption: str, columns: Iterable[Column], rows: Iterable[Row]) -> tuple
 
 
 def when(time: datetime | None) -> Cell:
-    """Return a cell that shows a time in the installation's time zone."""
+    """Return a cell with a time in the installation's time zone."""
     return Cell(f"{timezone.localtime(time):%Y-%m-%d %H:%M}", time) if time else Cell(NOT_MEASURED)
 
 
 def share(estimate_row: Mapping[str, Any] | None) -> Cell:
-    """Return a cell that shows an estimate with its interval and is sorted by the estimate."""
+    """Return a cell with an estimate and its interval, sorted by the estimate."""
     return Cell(estimate(estimate_row), estimate_row["value"] if estimate_row else None)
 
 
@@ -341,18 +338,18 @@ def ratio(part: float, whole: float) -> Cell:
 
 
 def language(code: str) -> Cell:
-    """Return a cell that shows a language's name and code."""
+    """Return a cell with a language's name and code."""
     return Cell(label_name(code) or "not in a queue yet", label_name(code), note=code)
 
 
 def beginning(row: dict[str, Any]) -> Cell:
-    """Return a cell that shows the beginning of a record's text, with the record's fields on one line."""
+    """Return a cell with the beginning of a record's text, with all fields on a single line."""
     line = " · ".join(row["text"].split("\n"))
     return Cell(line[:BEGINNING] + ("…" if len(line) > BEGINNING else ""), line)
 
 
 def beside(code: str, name: str = "") -> str:
-    """Return the name to show next to a code. Return an empty string if the name equals the code."""
+    """Return the name to show next to a code, or "" if it is the same as the code."""
     name = name or label_name(code)
     return "" if name == code else name
 
@@ -382,8 +379,8 @@ def numbers(headings: Mapping[str, str]) -> list[Column]:
     return [numbered(key, heading) for key, heading in headings.items()]
 
 
-# The columns for a row's language. Reports and cards show LANGUAGE, with code and name in two columns. Pages show
-# ONE_LANGUAGE.
+# The columns for a row's language: LANGUAGE, with code and name in two columns, for reports and cards, and ONE_LANGUAGE
+# for pages.
 LANGUAGE = (
     Column("language", "language"),
     Column("name", "name", NAME, lambda row: beside(row["language"], row.get("name", ""))),
@@ -394,7 +391,7 @@ ONE_LANGUAGE = Column("language", "language", SHORT, lambda row: language(row["l
 def person(address: Callable[[int], str]) -> Column:
     """Return the column of annotators, in which each name links to the annotator's page.
 
-    address: function that returns the URL of an annotator from the primary key.
+    address: maps an annotator's primary key to a URL.
     """
     return Column(
         "name", "annotator", says=lambda row: Cell(row["name"], row["name"].casefold(), address(row["annotator"]))
@@ -418,7 +415,7 @@ AS_TEXT = "'"  # prefix for text that a spreadsheet would run as a formula
 
 
 def as_csv(table: Table) -> str:
-    """Return a table as CSV: the headings, the filtered rows in order, and the total. Numbers are not formatted."""
+    """Format a table as CSV: the headings, the filtered rows in order, and the total. Numbers are not formatted."""
     headings = [column.heading for column in table.columns]
     return written(
         headings,
@@ -427,12 +424,12 @@ def as_csv(table: Table) -> str:
 
 
 def written(headings: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """Return CSV in which no spreadsheet treats text as a formula."""
+    """Return CSV text in which spreadsheets don't treat any cell as a formula."""
     return "".join(lines(headings, rows))
 
 
 def lines(headings: Iterable[str], rows: Iterable[Iterable[object]]) -> Iterator[str]:
-    """Yield the lines of such a CSV."""
+    """Yield the lines of a CSV file in which spreadsheets don't treat any cell as a formula."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\r\n")
     for row in chain([headings], rows):
@@ -443,7 +440,7 @@ def lines(headings: Iterable[str], rows: Iterable[Iterable[object]]) -> Iterator
 
 
 def _value(cell: Cell, column: Column) -> object:
-    """Return the value of a cell in CSV, which is a number, an ISO 8601 time, or the text with its note."""
+    """Return a cell's value in CSV: a number, an ISO 8601 time, or the text with its note."""
     if isinstance(cell.by, datetime):
         return cell.by.isoformat(timespec="seconds")
     if column.kind == NUMBER and isinstance(cell.by, int | float):

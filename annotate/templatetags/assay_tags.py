@@ -28,7 +28,7 @@ from annotate.kinds.interface_language import label_name
 from annotate.kinds.language_questions import Choice
 from annotate.manual.pages import anchor_of, definitions
 from annotate.reports.plots import COLOURS
-from annotate.reports.table_formats import code, in_tex, marked_down
+from annotate.reports.table_formats import code, escape_latex, escape_markdown
 from corpora.system import VERSION
 
 STATIC = Path(__file__).parents[1] / "static/annotate"
@@ -37,8 +37,8 @@ register = template.Library()
 register.filter("question", lambda task: task.kind.question(task))
 register.filter("titled", lambda task: task.kind.titled(task))
 # For dataset cards: escape a text so that GitHub's Markdown shows it unchanged.
-register.filter("marked", stringfilter(marked_down))
-register.filter("tex", stringfilter(in_tex))
+register.filter("marked", stringfilter(escape_markdown))
+register.filter("tex", stringfilter(escape_latex))
 register.filter("code", stringfilter(code))
 # This can't be named `language_name`, because Django's i18n tags have a filter of that name for Django's languages.
 register.filter("label_name", label_name)

@@ -21,7 +21,7 @@ from annotate.figures import task_overview
 from annotate.kinds import Answer
 from annotate.management.commands import serve
 from annotate.models import Job, Judgment, Pause, Task
-from annotate.reports.table_formats import wrapped
+from annotate.reports.table_formats import wrap
 from annotate.work import job_store
 from annotate.work.judgments import judge, skip
 from annotate.work.queue import take
@@ -184,7 +184,7 @@ def test_a_command_to_copy_stays_on_one_line():
     for command in ("`assay reroute language-tweets-of-july`", "`assay export_gold language-tweets --out FOLDER`"):
         for before in range(1, 30, 4):
             text = "word " * before + f"ends here: {command}; and so on, word for word."
-            lines = wrapped(text, "* ", "  ").splitlines()
+            lines = wrap(text, "* ", "  ").splitlines()
             assert any(command in line for line in lines)
             assert max(map(len, lines)) <= 100
 

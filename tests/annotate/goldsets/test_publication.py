@@ -15,7 +15,7 @@ from annotate.actions.registry import call_command
 from annotate.goldsets import set_documents
 from annotate.goldsets.set_documents import PERSONAL
 from annotate.goldsets.set_folder import manifest_of, write_manifest
-from annotate.reports.table_formats import in_tex
+from annotate.reports.table_formats import escape_latex
 from tests import hub_server, latex
 from tests.annotate.exchange.conftest import EXPORTS
 from tests.annotate.goldsets.set_contents import RESPONSIBLE, contents
@@ -245,8 +245,10 @@ def test_the_paragraph_for_a_paper_compiles_whatever_its_texts_contain(export, t
 
 @pytest.mark.slow
 def test_each_text_is_compiled_as_a_row_of_a_table_and_in_its_caption(tmp_path):
-    rows = "".join(f"{in_tex(text)} & 1 \\\\\n" for text in ("[optional]", "*starred", "a\n\nb", *AWKWARD.split()))
-    caption = f"\\caption{{{in_tex(AWKWARD)}}}"
+    rows = "".join(
+        f"{escape_latex(text)} & 1 \\\\\n" for text in ("[optional]", "*starred", "a\n\nb", *AWKWARD.split())
+    )
+    caption = f"\\caption{{{escape_latex(AWKWARD)}}}"
     table = f"\\begin{{table}}\\begin{{tabular}}{{lr}}\n{rows}\\end{{tabular}}{caption}\\end{{table}}"
     assert latex.pages(tmp_path / "paper", table) == 1
 

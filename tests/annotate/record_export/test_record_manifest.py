@@ -14,7 +14,7 @@ from annotate.kinds import KINDS
 from annotate.models import Qualification, Trial
 from annotate.quality import agreement_statistics as agreeing
 from annotate.quality.guideline_versions import current
-from annotate.reports.table_formats import code, in_yaml, marked_down
+from annotate.reports.table_formats import code, escape_markdown, quote_yaml
 from tests.annotate.acts import open_records
 from tests.annotate.goldsets.set_contents import card_of, json_lines
 from tests.annotate.record_export.records import LANGUAGES, rows_of
@@ -156,7 +156,7 @@ def test_title_source_and_licence_are_words_in_the_card_and_never_markup(corpus_
 def test_words_and_code_are_shown_as_they_were_typed(words):
     """The words occur in a paragraph, a list and a table."""
     shown = " ".join(words.split())
-    for written in (marked_down(words), code(words)):
+    for written in (escape_markdown(words), code(words)):
         for place in ("{}\n", "- {}\n", "| {} |\n|---|\n| {} |\n"):
             inline = [token for token in MARKDOWN.parse(place.replace("{}", written)) if token.type == "inline"]
             assert {child.type for token in inline for child in token.children} <= {
@@ -169,6 +169,6 @@ def test_words_and_code_are_shown_as_they_were_typed(words):
 
 @pytest.mark.parametrize("words", [HOSTILE, MORE, "\x01\x1b\x80\x9f\ufffe\U0001f600\U0010ffff", "null", "", "é ü 語"])
 def test_any_text_comes_back_from_the_yaml_of_a_card(words):
-    written = in_yaml(words)
+    written = quote_yaml(words)
     assert yaml.safe_load(f"pretty_name: {written}\nlicense: other\n") == {"pretty_name": words, "license": "other"}
     assert len(written.splitlines()) == 1
