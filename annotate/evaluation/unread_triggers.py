@@ -133,9 +133,9 @@ def _over_corpus(subject: Subject, joined: Joined, foreign: Mapping[str, list[st
     outside: dict[str, dict[str, int] | None] = {}
     for predictors in foreign.values():
         if len(predictors) == 1 and predictors[0] not in outside:
-            look = lambda name=predictors[0]: count_differing(
+            look = lambda name=predictors[0]: count_differing(  # noqa: E731
                 subject.corpus, ours, find_predictor(subject.corpus, name)
-            )  # noqa: E731
+            )
             outside[predictors[0]] = _read_or_none(look) if predictors[0] else None
     # Labels in the corpus are compared before merging, so the number is unknown for a class of several labels.
     classes = {*joined.fold.values(), *joined.accepted}
