@@ -73,7 +73,7 @@ def test_every_option_of_the_kind_is_on_the_page_with_its_help_and_bounds(desk, 
     ) in page
     assert "An adjudicator decides" in page
     assert "ADJUDICATION" not in page
-    assert re.search(r"Answers per item The number of people who answer each item. .{20,120} 3 ", page)
+    assert re.search(r"Answers per item The number of annotators per item. .{20,120} 3 ", page)
 
 
 @pytest.mark.parametrize(
