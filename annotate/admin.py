@@ -20,7 +20,7 @@ from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
 from knox.models import AuthToken
 
-from annotate.controls.gold_answers import answered, check_correction, correct
+from annotate.controls.gold_answers import answer_counts, check_correction, correct
 from annotate.controls.qualification import check_grant, grant
 from annotate.core.refusals import Refusal
 from annotate.models import (
@@ -138,7 +138,7 @@ class GoldAnswerAdmin(Undeletable):
         return False  # open_task imports gold answers from a file, and excludes their items from the draw
 
     def get_list_display(self, request: HttpRequest) -> list[Any]:
-        counts = cache(answered)  # queries the database once for each task on the page
+        counts = cache(answer_counts)  # queries the database once for each task on the page
 
         @admin.display(description="right answers")
         def right(gold: GoldAnswer) -> str:

@@ -10,7 +10,7 @@ from django.db.models import Count
 from annotate.actions.action import Outcome
 from annotate.controls import honeypots
 from annotate.controls.agreement_audit import copies, fewer_notes
-from annotate.controls.replenishment import remarks, standing
+from annotate.controls.replenishment import class_progress, remarks
 from annotate.core import pause_rule, stages
 from annotate.core.aggregation.answer_table import at_first
 from annotate.figures import plan_report, progress_report
@@ -174,7 +174,7 @@ def _contrast_summary(opened: Opened) -> str:
 
 
 def _balanced_summary(opened: Opened, size: int | None) -> Outcome:
-    if rows := standing(opened.task):
+    if rows := class_progress(opened.task):
         return _labelling_summary(opened, rows)
     draws = [(sample.language, sample.parameters) for sample in opened.samples]
     drawn = sum(len(sample.rows) for sample in opened.samples)

@@ -81,7 +81,8 @@ def audit_action(values: Values, progress: Progress) -> Outcome:
     if values["contest"]:
         contested = contest_all(task)
         return Outcome(
-            [audit_report.contested(contested, task.kind.noun)], data={"task": task.name, "contested": contested}
+            [audit_report.contested_sentence(contested, task.kind.noun)],
+            data={"task": task.name, "contested": contested},
         )
     outcome = _results(task)
     if outcome is None:
@@ -126,7 +127,7 @@ def _add(task: Task, values: Values) -> Outcome:
             # A dry run adds the items too, so that it shows exactly what would be added.
             transaction.set_rollback(True)
     sentences = [
-        audit_report.added(added, values["add"], control, task.kind.noun),
+        audit_report.added_sentence(added, values["add"], control, task.kind.noun),
         *([NOT_KEPT] if values["dry_run"] else []),
     ]
     return Outcome(sentences, warnings, {"task": task.name, "dry_run": values["dry_run"], "added": added})

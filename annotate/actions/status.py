@@ -17,7 +17,7 @@ from annotate.actions.action import ActionError, Outcome, Progress, Values, acti
 from annotate.actions.database import harmful_settings, missing_migrations
 from annotate.controls import replenishment
 from annotate.controls.check_report import NO_SECOND
-from annotate.controls.replenishment import standing_table
+from annotate.controls.replenishment import class_progress_table
 from annotate.core.option import Option
 from annotate.figures import overview_report
 from annotate.figures.annotator_statistics import unseen_pauses
@@ -47,14 +47,14 @@ def status_action(values: Values, progress: Progress) -> Outcome:
             "The database belongs to an older version of Assay. Back it up, then run `assay serve` to update it."
         )
         return Outcome([*lines, "", next_step], data={**status, "next": [next_step]})
-    overview, corpora, pauses, people = load_overview(), corpus_rows(), unseen_pauses(), _people()
-    of_classes = {task.name: replenishment.standing(task) for task in replenishment.of_classes()}
+    overview, corpora, pauses, people = standing(), corpus_rows(), unseen_pauses(), _people()
+    of_classes = {task.name: replenishment.class_progress(task) for task in replenishment.balanced_tasks()}
     next_steps = _next_steps(corpora, overview, people)
     tables = [
         ("Corpora", overview_report.corpora_table(corpora) if corpora else None, ""),
         ("Tasks", overview_report.tasks_table(overview.tasks).without({"next"}) if overview.tasks else None, ""),
         ("Queues", *_queue_table(overview)),
-        *((f"Classes of {name}", standing_table(rows), "") for name, rows in of_classes.items()),
+        *((f"Classes of {name}", class_progress_table(rows), "") for name, rows in of_classes.items()),
         ("Unreviewed pauses", overview_report.pauses_table(pauses) if pauses else None, ""),
     ]
     lines.append(_people_line(people))

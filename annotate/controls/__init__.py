@@ -1,4 +1,4 @@
-"""The built-in quality controls, one per module. kinds/control.py defines the hooks that they implement."""
+"""The built-in quality controls, one per module. kinds/control.py defines their hooks."""
 
 from importlib import import_module
 from pkgutil import iter_modules
@@ -19,9 +19,9 @@ def load() -> None:
 
 
 def add(control: QualityControl) -> None:
-    """Register a control of an installed package, and add its options to Task as attributes.
+    """Register a control from an installed package, and add its options to Task as attributes.
 
-    Raise ValueError if tasks already have an option or another attribute with the name of one of its options.
+    Raise ValueError if tasks already have an attribute with the name of one of its options.
     """
     from annotate.models import Task
     from annotate.models.tasks import option

@@ -1,7 +1,7 @@
 """Audit of the detectors' agreement.
 
-If the detectors agree on an item, it gets their label, and people do not have to read it. In the audit, people read a
-random sample of these items. If a language fails the audit, people label all items that the detectors assigned to it.
+Items on which the detectors agree get their label without being shown to readers. In the audit, readers label a random
+sample of these items. If a language fails the audit, readers label all items that the detectors assigned to it.
 audit_report.py counts and presents the results.
 """
 
@@ -40,36 +40,35 @@ from annotate.work.routes import Routes
 from annotate.work.task_creation import Opened
 from corpora.database.statements import prepared
 
-AT_ONCE = 500  # maximum number of units sent to people right after an answer; a background job sends larger numbers
+AT_ONCE = 500  # maximum number of units sent to readers right after an answer; a background job sends larger numbers
 
 
 def check_limit(unit: Unit) -> None:
-    """Check the audit of a unit's language. If the audit has failed, send the remaining items to people.
+    """Evaluate the audit of a unit's stratum. If the audit has failed, send the stratum's remaining units to readers.
 
-    This is called after each judgment. The caller has locked the unit. An unfinished audit cannot fail, because
-    the error bounds from a few answers are too wide.
+    This is called after each judgment, with the unit locked. Unfinished audits aren't evaluated, because the error
+    bounds from a few answers are too wide.
     """
     task, label = unit.task, unit.agreed_label
     values = ((unit.item.language,) if len(task.kind.statistics.audit_strata) > 1 else ()) + (label,)
     stratum = " ".join(values)
-    # The same statements are executed after every answer, even if the answered unit is not in an audit. With NO_ROW,
-    # the statements match nothing.
-    judged = task.pk if label and unit.stage in stages.FINISHED else NO_ROW
-    # If the last two answers of an audit are given at the same time, each transaction still sees the other unit as
-    # unfinished, so neither would evaluate the audit. Because of this lock, the second transaction waits for the first.
-    locked_task = next(iter(_to_judge(judged)), None)
-    # Once a language has failed, people label all of its units. `_to_fail` then returns nothing, so that the audit is
-    # not evaluated again.
-    fails = (_to_fail, _to_fail_in)[len(values) - 1](judged, *reversed(values))
-    if fails and locked_task and over_limit(locked_task, audits(locked_task, [stratum])[stratum]):
+    # The same statements are executed after every answer, even if the answered unit isn't in an audit. With NO_ROW,
+    # they match nothing.
+    task_key = task.pk if label and unit.stage in stages.FINISHED else NO_ROW
+    # If an audit's last two answers arrive at the same time, each transaction still sees the other unit as unfinished,
+    # so neither would evaluate the audit. Because of this lock, the second transaction waits for the first.
+    locked_task = next(iter(_lock_task(task_key)), None)
+    # Once a stratum has failed, none of its units is in the stage AGREED, so its audit isn't evaluated again.
+    is_finished = (_find_finished_audit, _find_finished_audit_in)[len(values) - 1](task_key, *reversed(values))
+    if is_finished and locked_task and over_limit(locked_task, audits(locked_task, [stratum])[stratum]):
         _contest_after_answer(locked_task, stratum)
 
 
 def _contest_after_answer(task: Task, stratum: str) -> None:
-    """Send all units of a stratum to people: immediately or, if there are more than AT_ONCE, in a background job.
+    """Send all units of a stratum to readers: immediately or, if there are more than AT_ONCE, in a background job.
 
-    If thousands of units were sent immediately, the annotator would have to wait for the transaction, and all other
-    users would have to wait for the lock on the task.
+    Sending thousands of units takes long. The annotator would have to wait for the transaction, and all other users
+    for the lock on the task.
     """
     if task.units.filter(in_strata(task, [stratum]), stage=stages.AGREED).count() <= AT_ONCE:
         contest(task, stratum)
@@ -78,28 +77,30 @@ def _contest_after_answer(task: Task, stratum: str) -> None:
 
 
 @prepared
-def _to_judge(task: int) -> QuerySet[Task]:
+def _lock_task(task: int) -> QuerySet[Task]:
     return Task.objects.select_for_update(no_key=True).filter(pk=task)
 
 
 @prepared
-def _to_fail(task: int, label: str) -> QuerySet[Task]:
-    """Return the task if the audit of a label is finished and some units with the label have not been sent to people.
+def _find_finished_audit(task: int, label: str) -> QuerySet[Task]:
+    """Select the task if a label's audit is finished and some units with the label have not been sent to readers.
 
-    The subqueries are sorted so that PostgreSQL reads the first row of an index. It plans the query once for all
-    labels. Without the sorting, it would expect an early match and scan the table. If nothing matched, it would read
-    the whole table.
+    The subqueries are sorted so that PostgreSQL reads the first row of an index. PostgreSQL plans the query once for
+    all labels. Without the sorting, it would expect an early match and scan the table, which takes long if nothing
+    matches.
     """
-    return _failing(task, Unit.objects.filter(task=task, agreed_label__range=(label, label)))
+    return _select_finished_audit(task, Unit.objects.filter(task=task, agreed_label__range=(label, label)))
 
 
 @prepared
-def _to_fail_in(task: int, label: str, language: str) -> QuerySet[Task]:
-    """Return the same for the audit of a label in one language of records."""
-    return _failing(task, Unit.objects.filter(task=task, agreed_label__range=(label, label), item__language=language))
+def _find_finished_audit_in(task: int, label: str, language: str) -> QuerySet[Task]:
+    """Select the task under the same conditions, for the audit of a label in one language of records."""
+    return _select_finished_audit(
+        task, Unit.objects.filter(task=task, agreed_label__range=(label, label), item__language=language)
+    )
 
 
-def _failing(task: int, units: QuerySet[Unit]) -> QuerySet[Task]:
+def _select_finished_audit(task: int, units: QuerySet[Unit]) -> QuerySet[Task]:
     units = units.order_by("agreed_label")
     agreed, to_audit = (
         Subquery(selected.values("pk")[:1]) for selected in (units.filter(stage=stages.AGREED), waiting(units))
@@ -110,7 +111,7 @@ def _failing(task: int, units: QuerySet[Unit]) -> QuerySet[Task]:
 
 @transaction.atomic
 def contest(task: Task, stratum: str) -> int:
-    """Send all units of a stratum to people. Return the number of units sent.
+    """Send all units of a stratum to readers. Return the number of units sent.
 
     stratum: the label from the detectors, or the language and the label; see agreement_strata.strata.
     """
@@ -118,9 +119,9 @@ def contest(task: Task, stratum: str) -> int:
 
 
 def contest_all(task: Task) -> dict[str, int]:
-    """Send the units of every language that has failed its audit to people.
+    """Send the units of every stratum that has failed its audit to readers.
 
-    A language that passed can fail later, for example if the limit of the task is lowered.
+    A stratum that passed can fail later, for example if the task's limit is lowered.
 
     Return the number of units sent, by stratum.
     """
@@ -152,7 +153,7 @@ def _audit_of(task: Task, posts: int, chosen: int) -> dict[str, Any]:
 def copies(opened: Opened, *, extended: bool = False) -> str:
     """Return a phrase with the number of copies, for example "3 copies of others".
 
-    For a new task, it also states how many copies are waiting for the label of their original.
+    For a new task, the phrase includes the number of copies whose original has no label yet.
     """
     copies = are(opened.stages[stages.COPIED], "copy of another", "copies of others")
     waiting = 0 if extended else opened.task.units.waiting_copies().count()
@@ -160,7 +161,7 @@ def copies(opened: Opened, *, extended: bool = False) -> str:
 
 
 def fewer_notes(opened: Opened) -> list[str]:
-    """Return a note about the languages in which fewer records could be drawn than were requested."""
+    """Return a note about languages in which fewer records could be drawn than requested."""
     frames = {sample.language: sample.parameters.get("frame_groups", sample.frame_size) for sample in opened.samples}
     sizes = {sample.language: sample.asked for sample in opened.samples}
     fewer = [language for language, size in sizes.items() if size > frames[language]]
@@ -182,7 +183,7 @@ NO_AUDIT = (
 
 
 class AuditOfAgreement(Audit):
-    """Audit of items on which the detectors agree. An adjudicator checks a share of the items that readers confirm."""
+    """Audit items on which the detectors agree. An adjudicator rechecks a share of the labels that readers confirm."""
 
     name = "audit"
     manifest_key = "audit"
@@ -254,11 +255,13 @@ class AuditOfAgreement(Audit):
             if audited:
                 sentences[-1] += f" For the audit, people also read {audited:,} of these posts, without knowing which."
         if opened.contested:
-            sentences.append(f"Some languages are over the audit's limit. {audit_report.contested(opened.contested)}")
+            sentences.append(
+                f"Some languages are over the audit's limit. {audit_report.contested_sentence(opened.contested)}"
+            )
         return sentences, warnings
 
     def decided(self, unit: Unit, answers: Sequence[str], label: str | None) -> tuple[str, str, str] | None:
-        # An adjudicator decides if the reader disagrees with the detectors, or if the unit was chosen for a recheck.
+        # An adjudicator decides if the reader disagrees with the detectors, or if the unit was drawn for a recheck.
         if is_audit(unit) and (unit.recheck or label != unit.agreed_label):
             return "doubted", stages.ADJUDICATION, ""
         return None

@@ -1,4 +1,4 @@
-"""Results of the audit of the detectors' agreement, with the sentences, table and plot that present them.
+"""Results of the audit of the detectors' agreement, and the sentences, table and plot that present them.
 
 agreement_audit.py draws the audit sample, and sends languages that fail the audit to people.
 """
@@ -44,16 +44,16 @@ from annotate.reports.tables import (
 )
 from corpora.database.bulk_rows import listed
 
-# If the error rate of adjudicators was not measured, reports also show the results for this assumed rate.
+# If the adjudicators' error rate was not measured, reports also show the results for this assumed rate.
 ASSUMED = Estimate(0.01, 0.01, 0.01, 0.0, 0.0)
 
 Stratum = tuple[str, ...]  # a unit's values of the fields that Statistics.audit_strata names
 
 
 def audits(task: Task, names: Iterable[str] | None = None) -> dict[str, Audit]:
-    """Return the audit counts for each stratum of units that were labelled by agreement, sorted by stratum.
+    """Return the audit counts of the units labelled by agreement, by stratum in sorted order.
 
-    names: strata to count, named as in moves.strata; None for all.
+    names: strata to count, named as in agreement_strata.strata; None for all.
     """
     posts = task.units.exclude(agreed_label="")
     if names is not None:
@@ -62,7 +62,7 @@ def audits(task: Task, names: Iterable[str] | None = None) -> dict[str, Audit]:
 
 
 def audits_of(task: Task, posts: QuerySet[Unit]) -> dict[Stratum, Audit]:
-    """Return the audit counts of each stratum, sorted by stratum.
+    """Return the audit counts by stratum, in sorted order.
 
     posts: automatically labelled units of the task.
     """
@@ -89,7 +89,7 @@ def audits_of(task: Task, posts: QuerySet[Unit]) -> dict[Stratum, Audit]:
 def _outcome(answers: list[str], label: str, stage: str, agreed_label: str, recheck: bool) -> list[str]:
     """Return the names of the Audit fields in which an audited unit is counted.
 
-    answers: labels that people chose for the unit.
+    answers: labels that readers chose for the unit.
     """
     if stage != stages.LABELLED:
         return ["unresolved"]
@@ -106,15 +106,15 @@ def over_limit(task: Task, audit: Audit) -> bool:
 
 
 def audit_counts(task: Task) -> dict[Stratum, tuple[int, int]]:
-    """Return, for each stratum, the number of automatically labelled items and how many of them were drawn."""
+    """Return (posts, drawn) by stratum: the number of automatically labelled items, and how many were drawn."""
     counts = task.units.exclude(agreed_label="").order_by().values_list(*task.kind.statistics.audit_strata)
     counts = counts.annotate(posts=Count("pk"), chosen=Count("pk", filter=Q(audited=True)))
     return {tuple(stratum): (posts, chosen) for *stratum, posts, chosen in counts}
 
 
 def contested_waiting() -> dict[int, dict[str, int]]:
-    """Return how many units of failed audits still wait for people, as {task key: {label: number of units}}."""
-    # Without the first condition, the join would read the transitions of all waiting units.
+    """Return how many units of failed audits are still queued for readers, as {task key: {label: count}}."""
+    # Without the first condition, the join would read the transitions of all queued units.
     units = Unit.objects.exclude(agreed_label="").filter(stage=stages.QUEUED, transitions__event="contested").order_by()
     numbers: dict[int, dict[str, int]] = {}
     for task, label, number in units.values_list("task", "agreed_label").annotate(Count("pk", distinct=True)):
@@ -123,9 +123,9 @@ def contested_waiting() -> dict[int, dict[str, int]]:
 
 
 def of_audit() -> Q:
-    """Return a filter for units that were drawn for the audit, or that have a copy that was drawn.
+    """Return a filter for units that were drawn for the audit or that have a drawn copy.
 
-    The filter counts the copies. With EXISTS instead, PostgreSQL would read the copies of all tasks after every answer.
+    The filter counts the copies. With EXISTS, PostgreSQL would read the copies of all tasks after every answer.
     """
     copies = Unit.objects.filter(copy_of=OuterRef("pk"), audited=True).order_by().values("copy_of")
     return Q(audited=True) | Q(GreaterThan(Subquery(copies.values(number=Count("pk"))), 0))
@@ -134,7 +134,7 @@ def of_audit() -> Q:
 def waiting(units: QuerySet[Unit]) -> QuerySet[Unit]:
     """Select the unfinished units of the audit.
 
-    Units that wait for people only because their language failed the audit are not selected.
+    Units that are queued only because their language failed the audit are not selected.
     """
     return units.filter(of_audit(), stage__in=(stages.QUEUED, stages.ADJUDICATION))
 
@@ -143,40 +143,40 @@ def report(task: Task) -> dict[str, Any]:
     """Return the results of the audit, in total and by language, as JSON data.
 
     limit: largest acceptable error rate.
-    overall: error rate of the detectors with its 95% interval, corrected for the adjudicators' errors.
+    overall: the detectors' error rate with its 95% interval, corrected for the adjudicators' errors.
     overall_bounds: lower end of the interval if the detectors are right on all unresolved items, and upper end if they
         are wrong on all of them.
-    slips: error rate of adjudicators, measured on items that two of them decided; None if there are no such items.
-    assumed: value of `overall` if adjudicators were wrong in 1% of their decisions; None if `slips` was measured.
-    languages: a row for each stratum of the items on which the detectors agreed: a label, which is a language, or a
-        language and a label.
+    slips: the adjudicators' error rate, measured on items that two of them decided; None if there are no such items.
+    assumed: value of `overall` if 1% of the adjudicators' decisions were wrong; None if `slips` was measured.
+    languages: a row for each stratum of the items on which the detectors agreed. A stratum is a label, which is a
+        language, or a language and a label.
 
     Each row has:
 
-    posts: number of items that the detectors gave this label.
+    posts: number of items to which the detectors assigned this label.
     audited: number of drawn items that have a final label.
     unresolved: number of drawn items that were discarded or are not finished.
-    checked: number of items that a reader confirmed and that an adjudicator then decided.
+    checked: number of items that a reader confirmed and that an adjudicator then rechecked.
     overruled: number of checked items on which the detectors were wrong.
-    error, bounds: like `overall` and `overall_bounds`, but for this label only.
-    waiting: whether part of the audit is not finished.
+    error, bounds: like `overall` and `overall_bounds`, but for this stratum only.
+    waiting: whether the audit is unfinished.
     over_limit: whether the audit is finished and over the limit, and some items still have only the detectors' label.
-    all_read: whether the audit is finished and over the limit, but people have read all items anyway.
-    contested: whether people label all items because the audit failed.
+    all_read: whether the audit is finished and over the limit, but readers have labelled all items anyway.
+    contested: whether readers label all items because the audit failed.
     """
-    label_audits, slipping, contested = audits(task), slips(task), contested_strata(task)
-    # If no item was drawn, the error rate is unknown, so there is nothing to compute.
+    label_audits, slip_rate, contested = audits(task), slips(task), contested_strata(task)
+    # The error rate of strata without drawn items is unknown.
     drawn = {label: audit for label, audit in label_audits.items() if audit.resolved + audit.unresolved}
     unfinished = strata(task, waiting(task.units.all())) if drawn else set()
     finished = {label: audit for label, audit in drawn.items() if label not in unfinished}
-    over = {label for label, audit in finished.items() if is_over(audit, task.audit_limit, slipping)}
+    over = {label for label, audit in finished.items() if is_over(audit, task.audit_limit, slip_rate)}
     unread = strata(task, task.units.filter(stage=stages.AGREED)) if over else set()
     return {
         "limit": task.audit_limit,
-        "overall": overall_error(label_audits.values(), slipping).as_dict(),
-        "overall_bounds": list(overall_bounds(label_audits.values(), slipping)) if drawn else [0.0, 1.0],
-        "slips": slipping and slipping.as_dict(),
-        "assumed": None if slipping else overall_error(label_audits.values(), ASSUMED).as_dict(),
+        "overall": overall_error(label_audits.values(), slip_rate).as_dict(),
+        "overall_bounds": list(overall_bounds(label_audits.values(), slip_rate)) if drawn else [0.0, 1.0],
+        "slips": slip_rate and slip_rate.as_dict(),
+        "assumed": None if slip_rate else overall_error(label_audits.values(), ASSUMED).as_dict(),
         "languages": [
             {
                 **_columns(task, label),
@@ -185,8 +185,8 @@ def report(task: Task) -> dict[str, Any]:
                 "unresolved": audit.unresolved,
                 "checked": audit.checked,
                 "overruled": audit.checked_wrong,
-                "error": (error(audit, slipping) if label in drawn else UNKNOWN).as_dict(),
-                "bounds": list(bounds(audit, slipping)) if label in drawn else [0.0, 1.0],
+                "error": (error(audit, slip_rate) if label in drawn else UNKNOWN).as_dict(),
+                "bounds": list(bounds(audit, slip_rate)) if label in drawn else [0.0, 1.0],
                 "waiting": label in unfinished,
                 "over_limit": label in over & unread,
                 "all_read": label in over - unread - contested,
@@ -198,7 +198,7 @@ def report(task: Task) -> dict[str, Any]:
 
 
 def _columns(task: Task, name: str) -> dict[str, str]:
-    """Return the values of a stratum, by their names in the report's rows."""
+    """Split the name of a stratum into the columns of the report's rows."""
     *language, label = name.split(" ", len(task.kind.statistics.audit_strata) - 1)
     return {"language": language[0], "label": label} if language else {"language": label}
 
@@ -207,12 +207,12 @@ def _columns(task: Task, name: str) -> dict[str, str]:
 
 
 def name_of(row: dict[str, Any]) -> str:
-    """Return the name of a row's stratum, as in moves.strata."""
+    """Return the name of a row's stratum, as in agreement_strata.strata."""
     return " ".join(row[key] for key in ("language", "label") if key in row)
 
 
 def audit_words(audit: dict[str, Any], who: str = "detectors", noun: str = "post") -> list[str]:
-    """Return sentences that summarize the audit of all languages. Return an empty list if no item was drawn.
+    """Return sentences that summarize the audit of all languages; an empty list if no items were drawn.
 
     who: plural noun for the voters.
     noun: noun for an item.
@@ -231,7 +231,7 @@ def audit_words(audit: dict[str, Any], who: str = "detectors", noun: str = "post
         correction = f", corrected for adjudicators' mistakes ({estimate(slips)} of their decisions)" if slips else ""
         sentences.append(
             f"The {who} are wrong on {estimate(audit['overall'])} of the {noun}s on which they agree, with each "
-            f"{_each(rows)} weighted by its {noun}s{correction}."
+            f"{_weighting_unit(rows)} weighted by its {noun}s{correction}."
         )
         if read < min(agreed, LEAST_READ_IN_ALL):
             sentences.append(
@@ -256,8 +256,8 @@ def audit_words(audit: dict[str, Any], who: str = "detectors", noun: str = "post
 def audit_table(audit: dict[str, Any]) -> Table:
     """Return a table with a row for each language.
 
-    Languages over the limit come first, followed by languages that people label because the audit failed. Each of these
-    groups is sorted by error rate, the highest first.
+    Languages over the limit come first, followed by languages that readers label because the audit failed. Each group
+    is sorted by error rate, the highest first.
     """
 
     def language(row: dict[str, Any]) -> Cell:
@@ -276,7 +276,7 @@ def audit_table(audit: dict[str, Any]) -> Table:
     return table(many(len({row["language"] for row in rows}), "language"), columns, rows)
 
 
-def _each(rows: list[dict[str, Any]]) -> str:
+def _weighting_unit(rows: list[dict[str, Any]]) -> str:
     return "language and label" if "label" in rows[0] else "language"
 
 
@@ -310,9 +310,9 @@ def _audit_note(row: dict[str, Any], limit: float) -> str:
 
 
 def audit_plot(results: dict[str, Any]) -> str:
-    """Return a plot of the error rates of all languages with audited items; "" if there are no such languages."""
+    """Plot the error rates of all languages with audited items. Return "" if there are no such languages."""
     rows = [
-        plotted(row["language"], [(row["error"], row["audited"])], row.get("label", ""))
+        plot_row(row["language"], [(row["error"], row["audited"])], row.get("label", ""))
         for row in _in_order(results)
         if row["audited"]
     ]
@@ -328,7 +328,7 @@ def whole_percent(share: float) -> str:
 
 
 def limit_words(audit: dict[str, Any], task: str, noun: str = "post") -> list[str]:
-    """Return sentences about languages over the audit's limit, and about what was or can be done about them.
+    """Return sentences on the languages over the audit's limit, and on what was or can be done about them.
 
     noun: noun for an item.
     """
@@ -354,8 +354,8 @@ def limit_words(audit: dict[str, Any], task: str, noun: str = "post") -> list[st
     return [*sentences, f"{other} with unread {noun}s and a finished audit is over the limit of {limit}."]
 
 
-def contested(sent: dict[str, int], noun: str = "post") -> str:
-    """Return a sentence about the units that `contest_all` sent to people.
+def contested_sentence(sent: dict[str, int], noun: str = "post") -> str:
+    """Return a sentence that reports the units that `contest_all` sent to readers.
 
     sent: number of units sent, by label.
     noun: noun for an item.
@@ -365,25 +365,25 @@ def contested(sent: dict[str, int], noun: str = "post") -> str:
     return f"Sent to people: {', '.join(f'{count(units)} of {label}' for label, units in sent.items())}."
 
 
-def added(posts: dict[str, int], requested: int, target: str, noun: str = "post") -> str:
-    """Return a sentence about the items that `audit --add` has added.
+def added_sentence(posts: dict[str, int], requested: int, target: str, noun: str = "post") -> str:
+    """Return a sentence that reports the items added by `audit --add`.
 
     posts: number of added items by language.
-    requested: number of items that were requested.
-    target: "audit" or "checks", whichever the items were added to.
+    requested: number of requested items.
+    target: what the items were added to, "audit" or "checks".
     noun: noun for an item.
     """
     by_language = ", ".join(f"{count(number)} of {label}" for label, number in posts.items())
     number = sum(posts.values())
-    all_there_are = f" No more are available, although {count(requested)} were requested." if number < requested else ""
-    return f"Drawn at random and added to the {target}: {many(number, noun)}: {by_language}.{all_there_are}"
+    shortfall = f" No more are available, although {count(requested)} were requested." if number < requested else ""
+    return f"Drawn at random and added to the {target}: {many(number, noun)}: {by_language}.{shortfall}"
 
 
-def plotted(language: str, estimates: list[tuple[dict[str, Any], int]], label: str = "") -> Row:
+def plot_row(language: str, estimates: list[tuple[dict[str, Any], int]], label: str = "") -> Row:
     """Return a language's row in a plot.
 
-    estimates: (estimate, count) pairs; the count is the number of items on which the estimate is based.
-    label: label to which the row is restricted; "" for all.
+    estimates: pairs of an estimate and the number of items that it is based on.
+    label: the label that the row is restricted to; "" for all.
     """
     marks = tuple(Mark(rate["value"], rate["low"], rate["high"], posts) for rate, posts in estimates)
     return Row(language, label or beside(language), marks)

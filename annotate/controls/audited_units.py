@@ -1,4 +1,4 @@
-"""The units that audits draw: which automatically labelled units people read."""
+"""Audit samples: draw automatically labelled units and send them to readers."""
 
 from collections.abc import Collection, Sequence
 
@@ -21,17 +21,17 @@ from corpora.database.bulk_rows import batched, listed
 
 @transaction.atomic
 def add_audits(task: Task, number: int, languages: Collection[str] = ()) -> dict[str, int]:
-    """Draw additional units for the audit, and send them to people.
+    """Draw more units for the audit, and send them to readers.
 
-    A unit is not sent if people have already read another unit with the same text.
+    Units are not sent if readers have already labelled another unit with the same text.
 
     number: number of units to add; if fewer are left, all of them are added.
-    languages: languages among which the units are divided (label_errors.neyman_allocation); empty for all languages.
+    languages: languages to divide the units among (label_errors.neyman_allocation); empty for all languages.
 
-    Return the number of added units by language. Raise NotFound if the voters do not agree on any item in one of
-    the languages, and WrongStage if the task is closed or no unit is left.
+    Return the number of added units by stratum. Raise NotFound if the voters don't agree on any item in one of the
+    languages, and WrongStage if the task is closed or no units are left.
     """
-    # Also lock units that people read only because a copy was drawn. Such a unit can now be drawn itself.
+    # Also lock units that are labelled only because a copy was drawn. Such a unit can now be drawn itself.
     task = locked_open(task, unread(task).exclude(stage__in=(stages.AGREED, stages.COPIED)))
     by_language = task.units.exclude(agreed_label="").order_by()
     agreed = set(by_language.values_list(task.kind.statistics.audit_strata[0], flat=True).distinct())
@@ -46,17 +46,17 @@ def add_audits(task: Task, number: int, languages: Collection[str] = ()) -> dict
     for unit in units:
         unit.audited = True
     save_all(units, [], ["audited"])
-    # Units that were drawn earlier are not sent again, because they are no longer in the stage AGREED.
-    queue_agreed_units(task.units.filter(of_audit()), "audited", Routes.load(task))
+    # Units that were drawn earlier aren't sent again, because they are no longer in the stage AGREED.
+    send_to_people(task.units.filter(of_audit()), "audited", Routes.load(task))
     return {label: len(units) for label, units in drawn_units.items()}
 
 
 def choose_audits(task: Task, first: int) -> list[int]:
     """Draw the audit sample from newly added units, and return the keys of the drawn units.
 
-    The units on which the detectors agree are divided into strata, and units are drawn at random from each stratum.
-    Power allocation determines the number per stratum. Copies can be drawn too, because the audit counts items, not
-    texts. If a task is enlarged, the units drawn earlier remain in the sample.
+    Units are drawn at random from each stratum of units on which the detectors agree. Power allocation determines the
+    number per stratum. Copies can be drawn too, because the audit counts items, not texts. If a task is enlarged, the
+    units drawn earlier remain in the sample.
 
     first: position of the first added unit.
     """
@@ -66,14 +66,14 @@ def choose_audits(task: Task, first: int) -> list[int]:
 
 
 def choose_rechecks(task: Task, units: Collection[Unit]) -> None:
-    """Choose a random share of audited units that go to an adjudicator even if the reader confirms the label."""
+    """Mark a random share of audited units for a recheck by an adjudicator, even if the reader confirms the label."""
     rechecked = commitments.draw_independently(task, RECHECK, (unit.item.key for unit in units), task.audit_recheck)
     for unit in units:
         unit.recheck = unit.item.key in rechecked
 
 
 def choose_more(task: Task, number: int, languages: Collection[str] = ()) -> dict[str, list[int]]:
-    """Draw additional audit units from the units that nobody has read. The draw continues where the last one ended.
+    """Draw more audit units from the unread ones, continuing where the last draw ended.
 
     number: total number of units to draw in all languages; if fewer are left, all of them are drawn.
     languages: draw only units in these languages; empty for all.
@@ -99,11 +99,11 @@ def _values(stratum: str, paths: Sequence[str]) -> list[str]:
     return stratum.split(" ", len(paths) - 1)
 
 
-def _send(task: Task, drawn_keys: Sequence[int], first: int) -> int:
-    """Send the drawn audit units to people. If a drawn unit is a copy, send its original.
+def _send_drawn_units(task: Task, drawn_keys: Sequence[int], first: int) -> int:
+    """Send the drawn audit units to readers. If a drawn unit is a copy, send its original instead.
 
     drawn_keys: keys of the drawn units.
-    first: position of the first unit that was just added to the task.
+    first: position of the first newly added unit.
 
     Return the number of units sent, not counting originals that were already in the task.
     """
@@ -112,7 +112,7 @@ def _send(task: Task, drawn_keys: Sequence[int], first: int) -> int:
     copies = [key for key, original in originals.items() if original]
     Unit.objects.filter(pk__in=listed(copies)).update(audited=True)
     for batch in batched(dict.fromkeys(originals[key] or key for key in drawn_keys), BATCH):
-        # Added units are read before the transaction begins, because nobody else can change them yet.
+        # New units can be loaded outside the transaction, because no other process changes them yet.
         units = Unit.objects.filter(pk__in=listed(batch), stage=stages.AGREED).select_related("item")
         of_item = ("item__key", "item__language", "item__votes")
         judged = units.only("task", "position", "stage", "asked", *of_item).in_bulk()
@@ -130,9 +130,9 @@ def _send(task: Task, drawn_keys: Sequence[int], first: int) -> int:
 
 
 class Audit(QualityControl):
-    """Base class of audits, in which people read a random sample of automatically labelled units.
+    """Base class of audits, in which readers label a random sample of automatically labelled units.
 
-    The sample is drawn when the units are added to the task.
+    The sample is drawn when units are added to the task.
     """
 
     look_at = "audit"
@@ -140,7 +140,7 @@ class Audit(QualityControl):
 
     def units_added(self, task: Task, first: int) -> int:
         chosen = choose_audits(task, first)
-        return _send(task, chosen, first) if chosen else 0
+        return _send_drawn_units(task, chosen, first) if chosen else 0
 
     def queued(self, task: Task, units: Collection[Unit], event: str) -> None:
         if event == "audited":

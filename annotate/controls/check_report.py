@@ -1,4 +1,4 @@
-"""The results of checks: how many units were drawn for a check, and how often the second answer differed.
+"""The results of checks: how many units were checked, and how often the second label differed from the first.
 
 checks.py draws these units.
 """
@@ -16,7 +16,7 @@ from annotate.models import Judgment, Task, Transition, Unit
 from annotate.reports.numbers import count, estimate
 from annotate.reports.tables import LANGUAGE, NOTE, NUMBER, Column, Table, many, numbered, share, table
 
-# Minimum number of units to check in each language, because without checks, the error rate is unknown.
+# Minimum number of units to check in each language. Without checks, a language's error rate would be unknown.
 CHECK_LEAST = 2
 NO_SECOND = (
     "There is only one adjudicator, so nobody can give a second opinion on adjudicators' decisions. Make another "
@@ -24,34 +24,34 @@ NO_SECOND = (
 )
 
 
-def asked_of_one(task: Task) -> QuerySet[Unit]:
-    """Return the units that were queued for a single reader. Checks are drawn from these units.
+def single_reader_units(task: Task) -> QuerySet[Unit]:
+    """Return the units that were queued for a single reader, which are the units that checks are drawn from.
 
-    Units of the audit are excluded, because an adjudicator checks a share of them anyway.
+    Audited units are excluded, because an adjudicator rechecks a share of them anyway.
     """
     asking = task.units.exported().exclude(stage__in=(stages.NEW, stages.AGREED))
-    asking = asking.filter(~_moved("audited"), copy_of=None, reused_from=None)
-    return asking.filter(Q(redundancy=1) | _moved("named"))
+    asking = asking.filter(~_has_event("audited"), copy_of=None, reused_from=None)
+    return asking.filter(Q(redundancy=1) | _has_event("named"))
 
 
-def _moved(event: str) -> Exists:
+def _has_event(event: str) -> Exists:
     return Exists(Transition.objects.filter(unit=OuterRef("pk"), event=event))
 
 
-def is_alone() -> Q:
-    """Return a filter for units from `asked_of_one` that get their label from a single reader's answer."""
+def has_single_answer() -> Q:
+    """Return a filter for units from `single_reader_units` whose label is, or will be, a single reader's answer."""
     decided = Exists(Judgment.objects.live().decisions().filter(unit=OuterRef("pk")))
-    return Q(stage=stages.QUEUED, redundancy=1) | Q(~decided, ~_moved("named"), stage=stages.LABELLED)
+    return Q(stage=stages.QUEUED, redundancy=1) | Q(~decided, ~_has_event("named"), stage=stages.LABELLED)
 
 
 def check_counts(task: Task, *, before: int | None = None) -> dict[str, tuple[int, int]]:
-    """Return (units, checks) by queue: the number of units for a single reader, and how many were drawn for a check.
+    """Return (units, checks) by queue: the number of units for a single reader, and how many of them to check.
 
     A unit is counted in the first queue that it entered.
 
-    before: count only units at smaller positions than this; None for all units.
+    before: count only units before this position; None for all units.
     """
-    units = asked_of_one(task) if before is None else asked_of_one(task).filter(position__lt=before)
+    units = single_reader_units(task) if before is None else single_reader_units(task).filter(position__lt=before)
     queues: QuerySet[Unit, Any] = units.order_by().values_list("visited__0")
     counts = queues.annotate(units=Count("pk"), chosen=Count("pk", filter=Q(recheck=True)))
     return {queue: (units, chosen) for queue, units, chosen in counts.order_by("visited__0")}
@@ -59,12 +59,12 @@ def check_counts(task: Task, *, before: int | None = None) -> dict[str, tuple[in
 
 def unchecked_counts(task: Task) -> dict[str, int]:
     """Return how many units can still be drawn for a check, by the first queue that they entered."""
-    rest = asked_of_one(task).filter(is_alone(), recheck=False).order_by()
-    return dict(rest.values_list("visited__0").annotate(Count("pk")))
+    remaining = single_reader_units(task).filter(has_single_answer(), recheck=False).order_by()
+    return dict(remaining.values_list("visited__0").annotate(Count("pk")))
 
 
-def unseconded(task: Task, able: int) -> bool:
-    """Return whether a task requires second decisions although it has only one adjudicator.
+def lacks_second_adjudicator(task: Task, able: int) -> bool:
+    """Return whether a task needs second decisions but has only one adjudicator.
 
     able: number of adjudicators who can log in.
     """
@@ -72,7 +72,7 @@ def unseconded(task: Task, able: int) -> bool:
 
 
 def slips(task: Task) -> Estimate | None:
-    """Return the error rate of a task's adjudicators; None if no unit was decided by two of them."""
+    """Return the error rate of a task's adjudicators; None if no two adjudicators decided the same unit."""
     results = _adjudicators(task)
     return slips_of(results["seconded"], results["differed"]) if results["seconded"] else None
 
@@ -81,17 +81,17 @@ def report(task: Task) -> dict[str, Any]:
     """Return the results of the checks, in total and by language, as JSON data.
 
     share: share of units that are checked.
-    least: minimum number of units that are checked in each language.
-    second_share: share of adjudicators' decisions that a second adjudicator makes again.
+    least: minimum number of units to check in each language.
+    second_share: share of adjudicators' decisions that a second adjudicator repeats.
     languages: a row for each queue that has units for a single reader.
-    overall: the sums of all rows, without weights.
+    overall: the unweighted sums of all rows.
     adjudicators: results for adjudicators.
 
     Each row has:
 
-    alone: number of units that a reader has decided and that are not checked.
-    checked: number of units that an adjudicator has decided again.
-    otherwise: number of checked units with a final label that differs from the reader's first answer.
+    alone: number of units that a reader has labelled and that are not checked.
+    checked: number of units that an adjudicator has labelled again.
+    otherwise: number of checked units whose final label differs from the reader's first answer.
     waiting: number of units whose check is not finished.
     unresolved: number of units that the adjudicator discarded.
     error: `otherwise` as a share of `checked`, with its 95% Jeffreys interval.
@@ -100,26 +100,26 @@ def report(task: Task) -> dict[str, Any]:
 
     decisions: number of units that adjudicators have decided.
     seconded: number of units that two or more adjudicators have decided.
-    differed: number of seconded units for which the first two adjudicators gave different first answers.
-    waiting: number of decided units that wait for another adjudicator's decision.
+    differed: number of seconded units on which the first two adjudicators disagreed in their first answers.
+    waiting: number of decided units that still need another adjudicator's decision.
     error: `differed` as a share of `seconded`, with its 95% Jeffreys interval.
     """
     rows = {queue: Counter[str]() for queue in check_counts(task)}
-    # Use the first answer of the reader whose answer counts. A reader who noticed the check could have changed it.
+    # Compare with the reader's first answer, because a reader who noticed the check could have changed it.
     author = Judgment.objects.live().answers().filter(unit=OuterRef("unit")).order_by("pk").values("annotator")[:1]
     answers = Judgment.objects.answers().filter(unit=OuterRef("pk"), voided_by=None, annotator=Subquery(author))
     first_label = answers.order_by("pk").values("label")[:1]
     # If a reader answers with a language that has another queue, a reader of that queue confirms the answer. Such units
-    # are excluded here, because two people have decided them.
-    alone = asked_of_one(task).filter(~_moved("named")).order_by()
+    # are excluded here, because two readers have labelled them.
+    alone = single_reader_units(task).filter(~_has_event("named")).order_by()
     units = alone.annotate(first_label=Subquery(first_label)).exclude(first_label=None)
     read = Exists(Judgment.objects.live().answers().filter(unit=OuterRef("pk")))
     done = alone.filter(read, recheck=False, stage=stages.LABELLED).values_list("visited__0")
     for queue, number in done.annotate(Count("pk")):
         rows[queue]["alone"] = number
-    chosen = units.filter(recheck=True, stage__in=_FOUND).values_list("visited__0", "stage", "label", "first_label")
+    chosen = units.filter(recheck=True, stage__in=_OUTCOMES).values_list("visited__0", "stage", "label", "first_label")
     for queue, stage, label, first_answer in chosen:
-        rows[queue][_FOUND[stage]] += 1
+        rows[queue][_OUTCOMES[stage]] += 1
         rows[queue]["otherwise"] += stage == stages.LABELLED and label != first_answer
     unread = alone.filter(recheck=True, stage=stages.QUEUED).values_list("visited__0")
     for queue, number in unread.annotate(Count("pk")):
@@ -134,8 +134,8 @@ def report(task: Task) -> dict[str, Any]:
     }
 
 
-# Column in which a unit with a check is counted, by its stage after the reader's answer.
-_FOUND = {stages.LABELLED: "checked", stages.DISCARDED: "unresolved", stages.ADJUDICATION: "waiting"}
+# The column that counts a unit drawn for a check, by the unit's stage after the reader's answer.
+_OUTCOMES = {stages.LABELLED: "checked", stages.DISCARDED: "unresolved", stages.ADJUDICATION: "waiting"}
 
 
 def _row(counts: Counter[str]) -> dict[str, Any]:
@@ -146,7 +146,7 @@ def _row(counts: Counter[str]) -> dict[str, Any]:
 
 
 def as_audit(row: Mapping[str, Any]) -> Audit:
-    """Convert the results of a queue's checks to audit counts, so that additional checks can be allocated like audits.
+    """Convert a queue's check results to audit counts, so that more checks can be allotted in the same way as audits.
 
     row: row of the queue in `report`.
     """
@@ -156,8 +156,8 @@ def as_audit(row: Mapping[str, Any]) -> Audit:
 
 def _adjudicators(task: Task) -> dict[str, Any]:
     decisions = Judgment.objects.decisions().filter(unit__task=task, voided_by=None).order_by("pk")
-    # Use each person's first answer, if their current decision counts. A person who noticed that a second decision was
-    # requested could have changed the first one.
+    # Compare each adjudicator's first answers. An adjudicator who noticed that a second decision was requested could
+    # have changed the first one.
     first_labels: dict[int, dict[int, str]] = {}
     for unit, annotator, label in decisions.values_list("unit_id", "annotator_id", "label"):
         first_labels.setdefault(unit, {}).setdefault(annotator, label)
@@ -181,7 +181,7 @@ def _adjudicators(task: Task) -> dict[str, Any]:
 
 
 def reader_words(checks: dict[str, Any]) -> Iterator[str]:
-    """Yield sentences about the checks of readers, for all languages together."""
+    """Yield sentences that summarize the checks of readers in all languages."""
     results = checks["overall"]
     chosen = results["checked"] + results["waiting"] + results["unresolved"]
     if not results["alone"] + chosen:
@@ -203,7 +203,7 @@ def reader_words(checks: dict[str, Any]) -> Iterator[str]:
 
 
 def adjudicator_words(checks: dict[str, Any]) -> Iterator[str]:
-    """Yield sentences about the second decisions on adjudicators' units."""
+    """Yield sentences that summarize the second decisions by adjudicators."""
     results = checks["adjudicators"]
     if not results["decisions"]:
         yield "No adjudicator has decided a post."
@@ -226,7 +226,7 @@ def adjudicator_words(checks: dict[str, Any]) -> Iterator[str]:
 def check_table(checks: dict[str, Any]) -> Table:
     """Return a table of the checks of readers.
 
-    The table has a row for each language in which a single reader has decided a unit or a check was drawn.
+    It has a row for each language in which a single reader has labelled a unit or a check was drawn.
     """
     columns = (
         *LANGUAGE,

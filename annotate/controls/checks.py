@@ -1,7 +1,7 @@
-"""Checks, which measure the error rates of readers and adjudicators who decide units alone.
+"""Checks measure the error rates of readers and adjudicators on units that they label alone.
 
-An adjudicator decides a random sample of these units again, without seeing the first answer. Units for readers are
-drawn when they enter a queue; units for adjudicators are drawn when the first adjudicator decides them (is_seconded).
+An adjudicator labels a random sample of these units again, without seeing the first label. The sample for readers is
+drawn when units enter a queue, and the sample for adjudicators when an adjudicator decides a unit (is_seconded).
 check_report.py counts and presents the results.
 """
 
@@ -16,13 +16,13 @@ from annotate.controls.check_report import (
     NO_SECOND,
     adjudicator_words,
     as_audit,
-    asked_of_one,
     check_counts,
     check_table,
-    is_alone,
+    has_single_answer,
+    lacks_second_adjudicator,
     reader_words,
     report,
-    unseconded,
+    single_reader_units,
 )
 from annotate.core import stages
 from annotate.core.draws import hash_order
@@ -44,7 +44,7 @@ def has_checks(task: Task) -> bool:
 
 
 def is_seconded(task: Task, key: str) -> bool:
-    """Return whether a second adjudicator must decide a unit after the first one has decided it.
+    """Return whether a unit that an adjudicator has decided needs a second adjudicator's decision.
 
     key: id of the unit's item. The random draw depends only on this id and the task's secret.
     """
@@ -52,20 +52,22 @@ def is_seconded(task: Task, key: str) -> bool:
 
 
 def choose_more(task: Task, number: int, queues: Collection[str] = ()) -> dict[str, list[int]]:
-    """Draw additional units for a check. The draw continues where the last one ended.
+    """Draw more units to check, continuing where the last draw ended.
 
-    A second person may have decided some units in the meantime. These units can be drawn too, so that all units in a
-    queue have the same probability of being drawn, but they do not count towards `number`.
+    Units that a second person has labelled in the meantime can be drawn too, because all units in a queue must have
+    the same probability of being drawn. They do not count towards `number`.
 
-    number: number of units to draw that get their label from a single reader; if fewer are left, all are drawn.
+    number: how many units labelled by a single reader to draw; if fewer are left, all are drawn.
     queues: draw only units that entered one of these queues first; empty for all.
 
     Return the keys of the drawn units by queue.
     """
     units: dict[str, dict[str, tuple[int, bool]]] = {}
-    unchecked = asked_of_one(task).filter(recheck=False)
+    unchecked = single_reader_units(task).filter(recheck=False)
     unchecked = unchecked.filter(visited__0__in=queues) if queues else unchecked
-    rows = unchecked.order_by().annotate(alone=is_alone()).values_list("visited__0", "item__key", "pk", "alone")
+    rows = (
+        unchecked.order_by().annotate(alone=has_single_answer()).values_list("visited__0", "item__key", "pk", "alone")
+    )
     for queue, key, unit, alone in rows:
         units.setdefault(queue, {})[key] = unit, alone
     results = {row["language"]: row for row in report(task)["languages"]}
@@ -82,11 +84,13 @@ def choose_more(task: Task, number: int, queues: Collection[str] = ()) -> dict[s
     return chosen
 
 
-def _further(task: Task, earlier_counts: Mapping[str, tuple[int, int]], added: Mapping[str, int]) -> dict[str, int]:
+def _allot_checks(
+    task: Task, earlier_counts: Mapping[str, tuple[int, int]], added: Mapping[str, int]
+) -> dict[str, int]:
     """Return how many of the added units to check, by queue.
 
     earlier_counts: result of `check_counts` without the added units.
-    added: number of added units, by queue.
+    added: number of added units by queue.
     """
     counts = {queue: numbers for queue, numbers in earlier_counts.items() if queue}
     for queue, number in added.items():
@@ -97,15 +101,15 @@ def _further(task: Task, earlier_counts: Mapping[str, tuple[int, int]], added: M
 
 @transaction.atomic
 def add_checks(task: Task, number: int, languages: Collection[str] = ()) -> dict[str, int]:
-    """Draw additional units that a reader decides alone, and have an adjudicator decide them again.
+    """Draw more units labelled by a single reader, and send them to an adjudicator.
 
     number: number of units to add; if fewer are left, all of them are added.
-    languages: queues among which the units are divided, as in audits; empty for all queues.
+    languages: queues to draw from, with the units divided among them as in audits; empty for all queues.
 
-    Return the number of added units by queue. Raise NotFound if one of the queues has no unit for a single reader, and
-    WrongStage if the task is closed or no unit is left.
+    Return the number of added units by queue. Raise NotFound if a queue has no units for a single reader, and
+    WrongStage if the task is closed or no units are left.
     """
-    task = locked_open(task, asked_of_one(task).filter(recheck=False))
+    task = locked_open(task, single_reader_units(task).filter(recheck=False))
     queues = check_counts(task)
     check_languages(languages, queues, f"Single readers decide no item of task {task.name}")
     drawn_units = choose_more(task, number, languages)
@@ -115,7 +119,9 @@ def add_checks(task: Task, number: int, languages: Collection[str] = ()) -> dict
             "decides is already checked."
         )
     units = units_of(task, drawn_units)
-    single = set(task.units.filter(is_alone(), pk__in=[unit.pk for unit in units]).values_list("pk", flat=True))
+    single = set(
+        task.units.filter(has_single_answer(), pk__in=[unit.pk for unit in units]).values_list("pk", flat=True)
+    )
     transitions = []
     for unit in units:
         unit.recheck = True
@@ -126,7 +132,7 @@ def add_checks(task: Task, number: int, languages: Collection[str] = ()) -> dict
 
 
 class Checks(QualityControl):
-    """Checks, in which an adjudicator decides a random share of the units of single readers and adjudicators again."""
+    """Have an adjudicator label a random share of the units that only one reader or adjudicator has labelled."""
 
     name = "checks"
     manifest_key = "checks"
@@ -150,32 +156,35 @@ class Checks(QualityControl):
             "chosen": sum(chosen for _, chosen in counts.values()),
             "languages": {queue: {"units": units, "chosen": chosen} for queue, (units, chosen) in counts.items()},
             "seconds": sum(is_seconded(task, key) for key in rechecked),
-            "unseconded": unseconded(task, adjudicator_count),
+            "unseconded": lacks_second_adjudicator(task, adjudicator_count),
         }
         return {"checks": expected}
 
     def units_added(self, task: Task, first: int) -> int:
-        """Draw the units to check in each queue. Power allocation determines their number.
+        """Draw the units to check from the new units of each queue. Power allocation determines their number.
 
-        Only units that were just added are drawn. Units that were drawn earlier remain in the sample.
+        Units that were drawn earlier remain in the sample.
         """
         if has_checks(task):
             added = task.units.exported().queued().filter(position__gte=first, redundancy=1)
             sizes = added.order_by().values_list("language").annotate(Count("pk"))
-            counts = _further(task, check_counts(task, before=first), dict(sizes))
+            counts = _allot_checks(task, check_counts(task, before=first), dict(sizes))
             strata: dict[tuple[str, ...], int] = {(queue,): count for queue, count in counts.items()}
             chosen = commitments.draw_units(task, CHECK, added, ["language"], strata)
             Unit.objects.filter(pk__in=listed(chosen)).update(recheck=True)
         return 0
 
     def queued(self, task: Task, units: Iterable[Unit], event: str) -> None:
-        if event == "audited" or not has_checks(task):  # an adjudicator rechecks a share of audited units anyway
+        # Audited units are skipped, because an adjudicator rechecks a share of them anyway.
+        if event == "audited" or not has_checks(task):
             return
         added: dict[str, dict[str, Unit]] = {}
         for unit in units:
             if unit.redundancy == 1 and not unit.known_answer:
                 added.setdefault(unit.visited[0], {})[unit.item.key] = unit
-        counts = _further(task, check_counts(task), {queue: len(units_by_key) for queue, units_by_key in added.items()})
+        counts = _allot_checks(
+            task, check_counts(task), {queue: len(units_by_key) for queue, units_by_key in added.items()}
+        )
         for queue, units_by_key in added.items():
             for key in commitments.draw_ids(task, CHECK, [queue], units_by_key, counts[queue]):
                 units_by_key[key].recheck = True
@@ -190,7 +199,7 @@ class Checks(QualityControl):
         return is_seconded(unit.task, unit.item.key)
 
     def draws(self, task: Task) -> Iterator[Line]:
-        """Yield a record of the draw that chose units for a second adjudicator from all decided units."""
+        """Yield the record of the draw that sends units to a second adjudicator."""
         if not task.check_share:
             return
         keys = task.units.order_by("position").values_list("item__key", flat=True)

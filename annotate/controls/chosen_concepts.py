@@ -1,4 +1,4 @@
-"""The quality control `concepts`: concepts that people choose for documents, and how they found each."""
+"""The quality control `concepts`: the concepts that annotators choose for documents, and how they found each one."""
 
 import json
 from collections import Counter
@@ -26,12 +26,12 @@ from corpora.vocabulary.thesaurus import VocabularyError
 
 
 CHOSEN = pa.struct([("concept", pa.string()), ("way", pa.string()), ("rank", pa.int32())])
-# Name of the file with the vocabulary's descriptors. It is written if the set's published format has no such file.
+# The file of the vocabulary's descriptors, which is written unless a published format of the set includes such a file.
 DESCRIPTORS = "concepts.json"
 
 
-def chosen(rows: Any) -> pa.Array:
-    """Return the concepts of each judgment, with the method by which each was chosen and its rank if suggested."""
+def chosen_by_judgment(rows: Any) -> pa.Array:
+    """Return each judgment's concepts, with how the concept was chosen and, if it was suggested, its rank."""
     judgments, concepts = rows.judgments.values["pk"].to_pylist(), dict[int, list[tuple[str, str | None, int | None]]]()
     chosen_concepts = ChosenConcept.objects.filter(judgment__in=listed(judgments)).order_by(
         "judgment_id", "concept__key"
@@ -42,7 +42,7 @@ def chosen(rows: Any) -> pa.Array:
 
 
 def buckets(export: Any) -> dict[str, list[str]]:
-    """Return the labels in each frequency bucket, sorted."""
+    """Return the sorted labels in each frequency bucket."""
     labels_by_bucket = splits.buckets(export.label_sets, TRAIN, frequent_over=export.frequent_over)
     return {bucket: sorted(labels) for bucket, labels in labels_by_bucket.items()}
 
@@ -58,10 +58,10 @@ def write_descriptors(path: Path, vocabulary: Vocabulary) -> int:
 
 
 def write_labels(path: Path, export: Any) -> None:
-    """Write a table of all labels that documents have, the most frequent label first.
+    """Write a tab-separated table of the labels that documents have, the most frequent label first.
 
-    The columns are the id, the label, the number of documents in train, dev and test, and the frequency bucket. They
-    are separated by tabs, because labels do not contain tabs. The first line is a header.
+    The columns are the id, the label, the number of documents in train, dev and test, and the frequency bucket. The
+    first line is a header. Labels don't contain tabs.
     """
     label_counts = {split: splits.counts(label_sets) for split, label_sets in export.label_sets.items()}
     bucket_of = {label: bucket for bucket, labels in buckets(export).items() for label in labels}
@@ -78,10 +78,10 @@ def write_labels(path: Path, export: Any) -> None:
 
 
 def rows_of(judgment: Judgment, answer: Answer) -> list[ChosenConcept]:
-    """Return unsaved database rows for the concepts that were chosen in a judgment.
+    """Return unsaved database rows for the concepts chosen in a judgment.
 
-    An API client can send any value for the method by which a concept was chosen. The value is stored only if it is in
-    WAYS. The value `suggested` is stored only if the concept was among the suggestions that the author saw.
+    API clients can send any value for the way in which a concept was chosen. The value is stored only if it is in WAYS.
+    `suggested` is stored only if the concept was among the suggestions that the annotator saw.
     """
     unit, task = judgment.unit, judgment.unit.task
     visible = shown_to(judgment.annotator, unit) if judgment.lease_id else suggested(unit)
@@ -114,10 +114,10 @@ class Concepts(QualityControl):
         return rows_of(judgment, answer)
 
     def judgment_columns(self) -> Sequence[tuple[str, Any, Any]]:
-        return (("concepts", pa.list_(CHOSEN), chosen),)
+        return (("concepts", pa.list_(CHOSEN), chosen_by_judgment),)
 
     def files(self, export: Any) -> Mapping[str, tuple[str, Any]]:
-        """Return the file of labels and, unless a published format includes one, the file of descriptors."""
+        """Return the file of labels and, unless a published format includes it, the file of descriptors."""
         labels = {"labels": (f"labels{export.mark}.tsv", partial(write_labels, export=export))}
         if export.kind.publication.formats:
             return labels

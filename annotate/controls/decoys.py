@@ -1,9 +1,9 @@
 """Decoys, which measure how often readers answer Yes by mistake, and the reuse of labels from other tasks.
 
-The question about a decoy names a language that the decoy is known not to be in, although a hasty reader might think
-that it is: either a detector assigned the language to the decoy, or the decoy is in a language that is easily confused
-with it. Decoys are needed because readers are biased towards Yes if all items are candidates for one language
-("Evaluating language identification performance", 2015, footnote 4).
+A decoy is an item that is known not to be in the language that the question names, but that a hasty reader could take
+for it: either a detector assigned the language to the item, or the item is in a language that is easily confused with
+it. Decoys are needed because readers are biased towards Yes if all items are candidates for one language ("Evaluating
+language identification performance", 2015, footnote 4).
 """
 
 from collections import Counter
@@ -13,7 +13,7 @@ from typing import Any
 from django.db.models import Count, Prefetch
 
 from annotate.controls.agreement_audit import copies
-from annotate.controls.audit_report import plotted
+from annotate.controls.audit_report import plot_row
 from annotate.core import stages
 from annotate.core.draws import committed_draws, hash_order
 from annotate.core.draws.committed_draws import DECOY, DECOY_PLACE
@@ -33,18 +33,18 @@ from corpora.core.languages import LANGUAGES, UND, confusable_with
 from corpora.models import Corpus, Item
 
 
-def known_units(corpus: Corpus) -> dict[int, list[Unit]]:
-    """Return the units of all tasks in which people have labelled an item, by item key.
+def load_labelled_units(corpus: Corpus) -> dict[int, list[Unit]]:
+    """Return the units that annotators have labelled in any task, by item key.
 
-    A unit also counts for the other items with the same text that were copies of it.
+    A unit is also listed under the items that were copies of it, because they have the same text.
     """
-    said_und = Judgment.objects.filter(voided_at=None, label=UND)
+    und_judgments = Judgment.objects.filter(voided_at=None, label=UND)
     units = Unit.objects.filter(item__corpus=corpus, stage=stages.LABELLED, reused_from=None, known_answer="")
     units = units.exclude(pk__in=Unit.objects.filter(item__corpus=corpus).ended_by("unconfirmed").values("pk"))
     judged = {
         unit.pk: unit
         for unit in units.select_related("item", "task")
-        .prefetch_related(Prefetch("judgments", said_und, to_attr="said_und"))
+        .prefetch_related(Prefetch("judgments", und_judgments, to_attr="und_judgments"))
         .order_by("pk")
     }
     copies = Unit.objects.filter(item__corpus=corpus, stage=stages.COPIED).order_by("pk")
@@ -59,22 +59,22 @@ def known_units(corpus: Corpus) -> dict[int, list[Unit]]:
 
 
 def reusable(items: Iterable[Item], code: str, labelled_units: dict[int, list[Unit]]) -> dict[int, tuple[Unit, str]]:
-    """Find labels from other tasks that answer the question whether an item is in a language.
+    """Find items whose labels from other tasks already answer whether they are in a language.
 
-    An item is omitted if its labels imply different answers.
+    Items whose labels imply conflicting answers are left out.
 
     items: items of the new task.
     code: code of the language that the question names.
-    labelled_units: result of `known_units`.
+    labelled_units: result of `load_labelled_units`.
 
-    Return a mapping from item key to a pair: a unit with a label that implies the answer, and the answer.
+    Return a (unit, answer) pair by item key. The unit's label implies the answer.
     """
-    labels = {}
+    reused = {}
     for item in items:
         answers = _answers(labelled_units.get(item.pk, ()), code)
         if len({answer for _, answer in answers}) == 1:
-            labels[item.pk] = answers[0]
-    return labels
+            reused[item.pk] = answers[0]
+    return reused
 
 
 def decoys(
@@ -84,24 +84,23 @@ def decoys(
 
     language: language that the question names.
     drawn: items drawn for the language.
-    labelled_units: result of `known_units`.
-    reused: keys of drawn items that get a label from another task, so that nobody is asked about them.
+    labelled_units: result of `load_labelled_units`.
+    reused: keys of drawn items that get a label from another task and are not put to readers.
 
-    Return the decoys, and the number of decoys wanted. More may be wanted than are returned, because people may have
-    labelled too few suitable items.
+    Return the decoys and the number needed, which is larger if annotators have labelled too few suitable items.
     """
     drawn_texts = {item.text for item in drawn}
     by_text: dict[str, list[Unit]] = {}
     for units in labelled_units.values():
         by_text.setdefault(units[0].item.text, []).extend(units)
-    eligible, similar = {}, _similar(task, language)
+    eligible, similar = {}, _similar_codes(task, language)
     for text, units in by_text.items():
         answers = {answer for _, answer in _answers(units, language)}
         if answers == {negative(language)} and text not in drawn_texts:
             ranked = {code for ranking in units[0].item.votes.values() for code, _ in ranking}
             if ranked & similar or any(unit.label in confusable_with(language) for unit in units):
                 eligible[units[0].item.key] = units[0].item
-    count = wanted(task, len({item.text for item in drawn if item.pk not in reused}))
+    count = decoys_needed(task, len({item.text for item in drawn if item.pk not in reused}))
     if not count:
         return [], 0
     drawn_keys = committed_draws.decoys(task.lots, language, eligible, count)
@@ -109,11 +108,10 @@ def decoys(
     return [eligible[key] for key in drawn_keys], count
 
 
-def wanted(task: Task, posts: int) -> int:
+def decoys_needed(task: Task, posts: int) -> int:
     """Return how many decoys to hide among a number of items.
 
-    If the task does not set a share of decoys, their number is chosen so that the interval stays narrow
-    (AskedSet.decoys).
+    If the task sets no share of decoys, the number is chosen to keep the interval narrow (AskedSet.decoys).
     """
     if task.decoy_share is not None:
         return hash_order.part_of(task.decoy_share, posts)
@@ -125,8 +123,8 @@ def asked_set(task: Task) -> AskedSet:
     return AskedSet(DESIGNS[task.draw.design].by_author)
 
 
-def mixed(task: Task, drawn: list[Item], hidden: list[Item], language: str) -> list[Item]:
-    """Return the drawn items in their order, with the hidden items inserted at random places."""
+def insert_decoys(task: Task, drawn: list[Item], hidden: list[Item], language: str) -> list[Item]:
+    """Return the drawn items in their order, with the hidden items inserted at random positions."""
     if not hidden:
         return drawn
     insertion_points = {
@@ -144,13 +142,14 @@ def _answers(units: Iterable[Unit], language: str) -> list[tuple[Unit, str]]:
 
 
 def _answer(unit: Any, language: str) -> str | None:
-    """Return the answer that a unit's label implies to the question; None if it implies no answer.
+    """Return the answer that a unit's label implies to the question about a language; None if it implies none.
 
-    The label und is ambiguous. Readers who choose from a list of languages also use it for languages that are not on
-    the list, so their und implies an answer only if the language in the question was on the list. An adjudicator's und
-    implies nothing, because adjudicators give their reasons as free text.
+    The label und is ambiguous. Readers who choose from a list of languages also use it for languages that aren't on the
+    list, so their und implies an answer only if the language was on the list. An adjudicator's und implies no answer,
+    because adjudicators give their reasons as free text.
 
-    unit: Unit with the attribute `said_und`, which `known_units` sets.
+    unit: Unit with the attribute `und_judgments`, which `load_labelled_units` sets.
+    language: code of the language that the question names.
     """
     if unit.label != UND or unit.asked:
         return answer_about(language, unit.label)
@@ -158,22 +157,22 @@ def _answer(unit: Any, language: str) -> str | None:
     read_languages = set(unit.task.reading_languages)
     if language not in read_languages and not listed.intersection(kind.finer(language)):
         return None
-    if any(judgment.kind == Judgment.SETTLE for judgment in unit.said_und):
+    if any(judgment.kind == Judgment.SETTLE for judgment in unit.und_judgments):
         return None
-    unlisted = {judgment.reason == UNLISTED for judgment in unit.said_und}
+    unlisted = {judgment.reason == UNLISTED for judgment in unit.und_judgments}
     return {(True,): negative(language), (False,): UND}.get(tuple(unlisted))
 
 
-def _similar(task: Task, language: str) -> set[str]:
+def _similar_codes(task: Task, language: str) -> set[str]:
     """Return the codes that a detector might return for items in a language.
 
-    They are the code of the language, the finer codes that it covers, and the coarse codes that cover it. Detectors do
-    not know languages that the kind's file adds. For such a language, the result also contains the code that it is
-    grouped under, the other codes in that group, and the languages after which the table of routes tries it.
+    These are the language's own code, the finer codes that it covers, and the coarse codes that cover it. Detectors
+    don't know languages that the kind's file adds. For such a language, the result also contains the code that it is
+    grouped under, the group's other codes, and the languages that list it as an extra candidate in the routes table.
     """
     kind = task.kind
-    meant = {language, *kind.finer(language)}
-    similar = meant | {code for code, entry in LANGUAGES.items() if meant.intersection(entry.labels)}
+    own_codes = {language, *kind.finer(language)}
+    similar = own_codes | {code for code, entry in LANGUAGES.items() if own_codes.intersection(entry.labels)}
     if language in kind.languages:
         under = kind.languages[language].under
         routes = LanguageRoute.objects.values_list("language", "extra_candidates")
@@ -185,16 +184,16 @@ def report(task: Task) -> dict[str, Any]:
     """Return how often readers answered Yes to decoys, as JSON data.
 
     share: share of decoys that the task sets; None if their number was chosen to keep the interval narrow.
-    languages: a row for each language that questions name.
+    languages: a row for each language that the questions name.
 
     Each row has:
 
     decoys: number of decoys.
     answers: number of answers to decoys.
-    yes: number of these answers that are Yes.
-    false_yes: share of answers that are Yes, with its 95% interval.
-    sheets: answers, yes and false_yes for answers that were given on sheets.
-    labelled: number of other items that are labelled as in the language (yes) and as not in it (no).
+    yes: number of Yes answers to decoys.
+    false_yes: share of Yes among the answers to decoys, with its 95% interval.
+    sheets: answers, yes and false_yes for the answers submitted on sheets.
+    labelled: number of other items labelled as in the language (yes) and as not in it (no).
     """
     languages = task.draws.order_by("language").values_list("language", flat=True)
     counts: dict[str, Counter[str]] = {language: Counter() for language in languages}
@@ -230,7 +229,7 @@ def report(task: Task) -> dict[str, Any]:
 
 
 def decoy_words(decoys: dict[str, Any]) -> list[str]:
-    """Return sentences about the decoys in all languages. Return an empty list if there are no decoys."""
+    """Return sentences that summarize the decoys in all languages; an empty list if there are no decoys."""
     rows = decoys["languages"]
     hidden, answers, yes = (sum(row[key] for row in rows) for key in ("decoys", "answers", "yes"))
     if not hidden:
@@ -264,7 +263,7 @@ def decoy_plot(results: dict[str, Any]) -> str:
     rows = []
     for row in answered:
         parts = (row, row["sheets"]) if series else (row,)
-        rows.append(plotted(row["language"], [(part["false_yes"], part["answers"]) for part in parts]))
+        rows.append(plot_row(row["language"], [(part["false_yes"], part["answers"]) for part in parts]))
     title = "How often readers answer Yes to decoys"
     return forest(rows, title=title, series=series, counted="answers") if rows else ""
 
@@ -275,7 +274,7 @@ SHOWN = 5  # maximum number of languages for which to show the expected interval
 
 
 class Decoys(QualityControl):
-    """Decoys, for which Yes is always wrong. On request, the control also reuses labels from other tasks."""
+    """Hide decoys, for which Yes is always wrong. With --reuse, the control also reuses labels from other tasks."""
 
     name = "decoys"
     manifest_key = "decoys"
@@ -301,32 +300,34 @@ class Decoys(QualityControl):
             f"{many(opened.stages[stages.QUEUED], 'item')} queued for readers, {opened.decoys.total():,} of them "
             f"decoys; {copies(opened)}, {many(opened.reused.total(), 'label')} reused."
         )
-        return [summary, *_expected_width(opened)], [*_short(opened), *_bare(opened)]
+        return [summary, *_expected_width(opened)], [*_small_draw_notes(opened), *_decoy_shortage_notes(opened)]
 
     def enter(self, entry: Entry) -> None:
         task, language, opened = entry.task, entry.asked, entry.opened
         if "known" not in entry.shared:
-            entry.shared["known"] = known_units(entry.corpus)
+            entry.shared["known"] = load_labelled_units(entry.corpus)
         labelled_units = entry.shared["known"]
         drawn = list(entry.items)
         entry.reused = reusable(drawn, language, labelled_units) if entry.reuses else {}
         hidden, opened.wanted[language] = decoys(task, language, drawn, labelled_units, entry.reused)
-        entry.items = mixed(task, drawn, hidden, language)
+        entry.items = insert_decoys(task, drawn, hidden, language)
         entry.known_answers = dict.fromkeys((item.pk for item in hidden), negative(language))
         opened.decoys[language], opened.reused[language] = len(hidden), len(entry.reused)
 
 
 def _expected_width(opened: Opened) -> Iterator[str]:
-    """Yield a sentence about the expected width of the intervals with these decoys.
+    """Yield a sentence on how wide the intervals are expected to be with these decoys.
 
-    The sentence names only the languages with the most items.
+    Only the languages with the most items are named.
     """
     post_counts = {sample.language: len(sample.rows) for sample in opened.samples if sample.rows}
     if not post_counts or DESIGNS[opened.task.draw.design].of_uniform:
         return
     expected = asked_set(opened.task)
     largest = sorted(post_counts, key=lambda code: (-post_counts[code], code))[:SHOWN]
-    widths = ", ".join(f"{code} {_points(expected, post_counts[code], opened.decoys[code])}" for code in largest)
+    widths = ", ".join(
+        f"{code} {_interval_width(expected, post_counts[code], opened.decoys[code])}" for code in largest
+    )
     yield (
         f"Expected width of the 95% interval of {'recall' if expected.by_author else 'precision'}, in points: "
         f"{widths}{' …' if len(post_counts) > SHOWN else ''}. This assumes a value of {expected.accuracy:.0%}"
@@ -334,14 +335,14 @@ def _expected_width(opened: Opened) -> Iterator[str]:
     )
 
 
-def _points(expected: AskedSet, posts: int, hidden: int) -> str:
+def _interval_width(expected: AskedSet, posts: int, hidden: int) -> str:
     interval = expected.estimate(posts, hidden)
     unbounded = "" if hidden else " if no reader answers Yes by mistake"
     return f"{100 * (interval.high - interval.low):.1f}{unbounded}" if interval.has_interval else "no interval"
 
 
-def _short(opened: Opened) -> list[str]:
-    """Return notes about languages for which fewer items were drawn than requested."""
+def _small_draw_notes(opened: Opened) -> list[str]:
+    """Return notes about languages in which fewer items were drawn than requested."""
     short = [sample for sample in opened.samples if len(sample.rows) < sample.asked or not sample.rows]
     notes = []
     if counts := ", ".join(f"{sample.language} {len(sample.rows):,}" for sample in short if sample.rows):
@@ -351,10 +352,10 @@ def _short(opened: Opened) -> list[str]:
     return notes
 
 
-def _bare(opened: Opened) -> Iterator[str]:
+def _decoy_shortage_notes(opened: Opened) -> Iterator[str]:
     """Yield notes about languages that have too few decoys.
 
-    A language is not mentioned if all of its labels are reused, because then nobody is asked about it.
+    Languages whose labels are all reused need no decoys, because readers aren't asked about them.
     """
     queued = opened.task.units.filter(stage=stages.QUEUED).order_by()
     languages = set(queued.values_list("asked", flat=True).distinct())

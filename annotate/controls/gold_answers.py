@@ -1,8 +1,8 @@
-"""Gold answers, which are items with a known answer: reading them from files, checking them and correcting them.
+"""Gold answers, which are items with a known answer: read them from files, check them and correct them.
 
 Each gold answer has a single purpose: practice, the test, or the queue, where honeypots.py hides it among the work. It
-cannot have two, because practice explains the right answer, so the item would be useless in the queue afterwards.
-Gold answers are never exported. Items with the same content as a gold answer are excluded from work.
+can't have two, because practice reveals the right answer, so the item would measure nothing in the queue. Gold answers
+are never exported. Items with the same content as a gold answer are excluded from the work.
 """
 
 import json
@@ -20,7 +20,17 @@ from django.db import transaction
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, Subquery
 from django.db.models.functions import Coalesce
 
-from annotate.controls.honeypots import Turn, answers, in_order, is_due, rule, score, to_come, turn_in, turns
+from annotate.controls.honeypots import (
+    DrawState,
+    answers,
+    count_coming,
+    is_due,
+    load_draw_states,
+    order_honeypots,
+    read_draw_state,
+    rule,
+    score,
+)
 from annotate.core.draws.committed_draws import GOLD_PLACE, Line, gold_order
 from annotate.core.pause_rule import pauses
 from annotate.core.refusals import InvalidAnswer
@@ -46,24 +56,23 @@ from corpora.sources.text import Fault
 
 FIELDS = ("id", "label", "purpose", "explanation")
 PURPOSES = (GoldAnswer.PRACTICE, GoldAnswer.TEST, GoldAnswer.QUEUE)
-# Maximum share of a single label among the hidden gold answers in a language. If a label had a larger share, a person
-# could always give this label without being detected.
+# Maximum share of a single label among the hidden gold answers in a language. If a label had a larger share, annotators
+# could always choose this label without being detected.
 MOST_ALIKE = 0.7
 LEAST_HIDDEN = 8
 
 
 class GoldAnswerError(Exception):
-    """Raised if gold answers cannot be used. The message states why and what to do. Nothing was changed."""
+    """Raised if gold answers can't be used. The message states why and what to do. Nothing has been changed."""
 
 
 def read_gold(paths: Iterable[Path], columns: Mapping[str, str] | None = None) -> list[GoldRow]:
     """Read gold answers from files.
 
-    Rows without a purpose are skipped. A file can therefore contain all items of a corpus even if only some of them are
-    gold answers.
+    Rows without a purpose are skipped, so a file can contain all items of a corpus even if only some are gold answers.
 
     paths: the files.
-    columns: mapping from field (FIELDS) to column, for columns with a name other than that of the field.
+    columns: mapping from field (FIELDS) to column name, for columns that aren't named like their field.
 
     Raise GoldAnswerError, with the file and the line, if a row is not valid.
     """
@@ -87,7 +96,7 @@ def read_gold(paths: Iterable[Path], columns: Mapping[str, str] | None = None) -
 def _row(raw: Mapping[str, object], earlier_ids: Container[str]) -> GoldRow:
     """Convert a row of a file to a gold answer. Raise ValueError if the row is not valid.
 
-    earlier_ids: ids of the rows that were read before.
+    earlier_ids: ids of the earlier rows.
     """
     key, explanation = read_id(raw.get("id")), raw.get("explanation")
     explanation = "" if is_missing(explanation) else text_of(explanation)
@@ -110,9 +119,9 @@ def _row(raw: Mapping[str, object], earlier_ids: Container[str]) -> GoldRow:
 
 
 def text_of(value: object) -> str:
-    """Return the value of a field as text; "" if it is missing.
+    """Return a field's value as text; "" if the value is missing.
 
-    If the value is a list of labels, they are joined by spaces. The number 0 is a label, not a missing value.
+    Lists of labels are joined with spaces. The number 0 is a label, not a missing value.
     """
     if isinstance(value, list | tuple):
         return " ".join(map(text_of, value))
@@ -122,15 +131,15 @@ def text_of(value: object) -> str:
 
 
 def store(task: Task, rows: list[GoldRow], items: list[Item]) -> dict[Item, str]:
-    """Store gold answers for a task. Gold answers in languages that the task does not have are ignored.
+    """Store a task's gold answers, except those in languages that the task doesn't have.
 
-    The caller has opened a transaction.
+    The caller must have opened a transaction.
 
     rows: the gold answers.
-    items: the items of the gold answers, in the same order.
+    items: the gold answers' items, in the same order.
 
-    Return the items to hide among the work, with their correct labels. Raise GoldAnswerError if a label is not possible
-    in the task, or if two gold answers have the same content.
+    Return the items to hide among the work, with their correct labels. Raise GoldAnswerError if a label is not valid in
+    the task, or if two gold answers have the same content.
     """
     rows_and_items: list[tuple[GoldRow, Item]] = []
     ids_by_content: dict[tuple[Any, ...], str] = {}
@@ -154,7 +163,7 @@ def store(task: Task, rows: list[GoldRow], items: list[Item]) -> dict[Item, str]
 
 
 def _canonical(task: Task, label: str) -> str:
-    """Return the canonical text of a label. Raise ValueError if it is not a possible answer in the task."""
+    """Return a label's canonical form. Raise ValueError if the label is not a valid answer in the task."""
     if task.kind.labels_are_languages and label not in task.labels:
         label = code_of(label) or label
     label = task.kind.form.read([matching(label, task.labels)])
@@ -162,17 +171,17 @@ def _canonical(task: Task, label: str) -> str:
     return label
 
 
-def without_twins(task: Task, items: list[Item]) -> list[Item]:
-    """Return the items, except those with the same content as a gold answer of the task."""
+def exclude_gold_content(task: Task, items: list[Item]) -> list[Item]:
+    """Return the items without those that have the same content as one of the task's gold answers."""
     gold = task.gold_answers.values_list("item__language", "item__text", "item__fields")
     contents = {as_read(*content) for content in gold}
     return [item for item in items if as_read(item.language, item.text, item.fields) not in contents]
 
 
 def check_pool(task: Task) -> None:
-    """Raise GoldAnswerError if a language has too few gold answers for the test or the queue.
+    """Check that each language has enough gold answers for the test and the queue.
 
-    Also raise it if too many of the gold answers in the queue have the same label.
+    Raise GoldAnswerError if there are too few, or if too many of those in the queue have the same label.
     """
     rows = Counter(task.gold_answers.order_by("pk").values_list("item__language", "purpose", "label"))
     for language in task.languages:
@@ -192,8 +201,8 @@ def check_pool(task: Task) -> None:
                 f"In {language}, only {hidden.total()} gold answers have the purpose queue, but at least "
                 f"{LEAST_HIDDEN} are needed to measure people's accuracy. Add some, or set --gold-share 0."
             )
-        # For each label, count how many gold answers a person would get right by always giving that label. If answers
-        # are sets of labels, an answer can be right without being equal to the gold answer.
+        # For each label, count how many gold answers an annotator would get right by always choosing that label. If
+        # answers are sets of labels, an answer can be right without being equal to the gold answer.
         right_counts = {
             label: sum(n for answer, n in hidden.items() if task.kind.rules.agrees(label, answer)) for label in hidden
         }
@@ -206,8 +215,8 @@ def check_pool(task: Task) -> None:
             )
 
 
-def answered(task: Task) -> dict[int, tuple[int, int]]:
-    """Return (right, total) by item key: how many answers to the gold answer are right, and how many there are.
+def answer_counts(task: Task) -> dict[int, tuple[int, int]]:
+    """Return (right, total) by the item key of each gold answer: its number of right answers, and of all answers.
 
     Answers in tests and in the queue are counted; answers in practice are not.
     """
@@ -222,7 +231,7 @@ def answered(task: Task) -> dict[int, tuple[int, int]]:
 
 
 def check_correction(task: Task, purpose: str, label: str, explanation: str) -> str:
-    """Check the new label and explanation of a gold answer, and return the canonical text of the label.
+    """Check a gold answer's new label and explanation. Return the canonical form of the label.
 
     Raise InvalidAnswer if they are not valid for a gold answer with this purpose.
     """
@@ -237,39 +246,38 @@ def check_correction(task: Task, purpose: str, label: str, explanation: str) -> 
 
 @transaction.atomic
 def correct(gold: GoldAnswer, label: str, explanation: str) -> tuple[int, int]:
-    """Correct the label and the explanation of a gold answer. Its unit in the queue also gets the new label.
+    """Correct a gold answer's label and explanation. Its unit in the queue also gets the new label.
 
-    From then on, people's answers are compared with the new label. Finished tests and existing pauses do not change.
+    Answers, including earlier ones, are then compared with the new label. Finished tests and existing pauses don't
+    change.
 
-    Return the number of answers that agree with the new label, and the number that agree with the old one. Both are 0
-    if the label is unchanged.
+    Return how many answers agree with the new label, and how many with the old one. Both are 0 if the label is
+    unchanged.
     """
     label = check_correction(gold.task, gold.purpose, label, explanation)
     gold = GoldAnswer.objects.select_for_update(of=("self",)).get(pk=gold.pk)
     old_label = gold.label
     gold.label, gold.explanation = label, explanation.strip()
     gold.save(update_fields=["label", "explanation"])
-    # The unit must be locked before it is changed.
+
     for unit in gold.task.units.select_for_update(no_key=True).filter(item=gold.item_id, honeypot=True):
         unit.known_answer = label
         unit.save(update_fields=["known_answer"])
     if label == old_label:
         return 0, 0
-    given_labels = list(gold.trial_answers.filter(trial__kind=Trial.TEST).order_by().values_list("label", flat=True))
-    given_labels += answers(gold.task).filter(unit__item=gold.item_id).order_by().values_list("label", flat=True)
+    submitted = list(gold.trial_answers.filter(trial__kind=Trial.TEST).order_by().values_list("label", flat=True))
+    submitted += answers(gold.task).filter(unit__item=gold.item_id).order_by().values_list("label", flat=True)
     agrees = gold.task.kind.rules.agrees
-    return sum(agrees(given_label, label) for given_label in given_labels), sum(
-        agrees(given_label, old_label) for given_label in given_labels
-    )
+    return sum(agrees(answer, label) for answer in submitted), sum(agrees(answer, old_label) for answer in submitted)
 
 
-# --- The quality control `gold answers`, which hides gold answers in the queue and pauses people who fail too many. It
-# also records which gold answers people received, so that the draws can be verified, and finds units that repeat a gold
-# answer or an example in the guidelines, so that their answer is already known.
+# --- The quality control `gold answers`, which hides gold answers in the queue and pauses annotators who fail too many.
+# It also records which gold answers annotators received, so that the draws can be verified, and finds units whose
+# answer is already known because they repeat a gold answer or an example from the guidelines.
 
 
 class GoldAnswers(QualityControl):
-    """Gold answers that are hidden among each person's units. People who fail too many of them are paused."""
+    """Hide gold answers among each annotator's units, and pause annotators who fail too many of them."""
 
     name = "gold answers"
     switches = ("gold_share",)
@@ -284,28 +292,28 @@ class GoldAnswers(QualityControl):
         answers = {item.pk: label for item, label in hidden.items()}
         add_units(task, list(hidden), known_answers=answers, honeypots=True, suggested=entry.suggested)
         check_pool(task)
-        entry.items = without_twins(task, shuffle(entry.items, entry.seed))
+        entry.items = exclude_gold_content(task, shuffled(entry.items, entry.seed))
 
     def place(self, unit: Unit, permit: Permit) -> PlaceOf:
         annotator = permit.annotator
-        pots_of = _pots[annotator.has_seen_answers, annotator.takes_disturbing]
-        pots = pots_of(permit.task.pk, annotator.pk, unit.language, unit.pk)
-        seen_by_others = {pk: bool(number) for pk, *_, number in pots}
-        hidden = in_order(permit, [pot for *pot, was_given, _ in pots if not was_given])
-        # Prefer gold answers that nobody has seen except people who have answered this unit. Such a gold answer has no
-        # more readers than the unit that it replaces. If it is returned, another person can still get it there.
+        query_pool = _POOL_QUERIES[annotator.has_seen_answers, annotator.takes_disturbing]
+        pool = query_pool(permit.task.pk, annotator.pk, unit.language, unit.pk)
+        seen_by_others = {pk: bool(number) for pk, *_, number in pool}
+        hidden = order_honeypots(permit, [row for *row, is_returned, _ in pool if not is_returned])
+        # Prefer gold answers that have been seen only by annotators who have answered this unit. If such a gold answer
+        # is returned, the unit's next annotator can still get it here.
         hidden.sort(key=seen_by_others.__getitem__)
-        turn = turn_in(permit, unit.language)
-        due = hidden if is_due(permit, unit.language, turn) else []
-        return partial(_choose_place, unit=unit, due=due, pots=[pk for pk, *_ in pots], turn=turn)
+        state = read_draw_state(permit, unit.language)
+        due = hidden if is_due(permit, unit.language, state) else []
+        return partial(_choose_place, unit=unit, due=due, pool=[pk for pk, *_ in pool], state=state)
 
     def excluded(self, task: Task, units: Iterable[Any]) -> Mapping[int, str]:
-        """Find units that have the same content as a gold answer of the task or as an example in its guidelines.
+        """Find units that repeat one of the task's gold answers or an example from its guidelines.
 
-        When a task is opened, items with gold answers are excluded. However, gold answers can be added later, and
-        guidelines can change.
+        Items with the content of a gold answer are excluded when the task is opened. However, gold answers can be added
+        later, and guidelines can change.
 
-        Return GOLD_ANSWER or EXAMPLE for each such unit, by unit key.
+        Return GOLD_ANSWER or EXAMPLE by unit key.
         """
         gold = task.gold_answers.values_list("item__language", "item__text", "item__fields")
         answers = {as_read(*content) for content in gold}
@@ -325,7 +333,7 @@ class GoldAnswers(QualityControl):
         return _gold_places(task) if task.gold_share else iter(())
 
     def coming(self, permits: Sequence[Permit]) -> Callable[[Permit, Counter[str], Counter[str]], int]:
-        return partial(to_come, turns(permits))
+        return partial(count_coming, load_draw_states(permits))
 
     def score(self, permit: Permit) -> tuple[int, int]:
         return score(permit)
@@ -333,7 +341,7 @@ class GoldAnswers(QualityControl):
     def pauses(self, permit: Permit) -> bool:
         """Pause an annotator who has failed too many gold answers. Return whether the annotator is now paused.
 
-        If the annotator was paused before, only answers after the pause was lifted count.
+        After a pause has been lifted, only newer answers count.
         """
         right, answered = score(permit)
         if not permit.is_paused and pauses(right, answered, rule(permit.task)):
@@ -342,13 +350,13 @@ class GoldAnswers(QualityControl):
         return permit.is_paused
 
 
-def _of_pots(may_have_seen: bool, takes_disturbing: bool) -> Callable[..., list[Any]]:
+def _prepare_pool_query(may_have_seen: bool, takes_disturbing: bool) -> Callable[..., list[Any]]:
     @prepared
-    def pots(task: int, annotator: int, language: str, work: int) -> QuerySet[Unit, Any]:
-        """Return the gold answers in a language that a person can get in place of a unit of work.
+    def pool(task: int, annotator: int, language: str, work: int) -> QuerySet[Unit, Any]:
+        """Select a language's gold answers that can replace a unit of work for an annotator.
 
-        Each row has the key of the gold answer's unit, the id of its item, whether the person has it open or has
-        returned it, and how many other people have received it without answering the unit of work.
+        Each row has the key of the gold answer's unit, its item's id, whether the annotator has it open or has returned
+        it, and how many other annotators have received it without answering the unit of work.
         """
         answered = Judgment.objects.filter(unit=work).order_by().values("annotator")
         other_leases = (
@@ -358,57 +366,63 @@ def _of_pots(may_have_seen: bool, takes_disturbing: bool) -> Callable[..., list[
         own_leases = own_leases.filter(Q(closed_at=None) | Q(outcome__in=Lease.RETURNED))
         hidden = Unit.objects.filter(task=task, honeypot=True, language=language).order_by()
         available = unjudged_by(hidden, annotator, may_have_seen=may_have_seen, takes_disturbing=takes_disturbing)
-        # Count these people instead of using EXISTS, because PostgreSQL would turn EXISTS into a join.
+        # Count these annotators instead of using EXISTS, because PostgreSQL would turn EXISTS into a join.
         number = other_leases.order_by().values("unit").annotate(number=Count("pk")).values("number")
         rows = available.annotate(given=Exists(own_leases), met=Coalesce(Subquery(number), 0))
         return rows.values_list("pk", "item__key", "given", "met")
 
-    return pots
+    return pool
 
 
-_pots = {flags: _of_pots(*flags) for flags in product((False, True), repeat=2)}
+_POOL_QUERIES = {flags: _prepare_pool_query(*flags) for flags in product((False, True), repeat=2)}
 
 
 def _choose_place(
-    leases: list[Lease], own_leases: list[Lease], *, unit: Unit, due: Sequence[int], pots: Collection[int], turn: Turn
+    leases: list[Lease],
+    own_leases: list[Lease],
+    *,
+    unit: Unit,
+    due: Sequence[int],
+    pool: Collection[int],
+    state: DrawState,
 ) -> Place:
-    """Decide what an annotator gets when a unit of work is next in the queue, the first of these that is possible:
+    """Decide what an annotator gets when a unit of work is next in the queue. The first possible choice applies:
 
     1. the unit or the gold answer that the annotator returned here earlier; this needs no draw
     2. a gold answer, if one is due
-    3. a gold answer that somebody else returned here; it replaces the unit and counts as work in the draw
+    3. a gold answer that another annotator returned here; it replaces the unit and counts as work in the draw
     4. the unit of work itself
 
     leases: all leases of the unit, including those of gold answers that replaced it.
     own_leases: the leases of the annotator.
     unit: the unit of work.
     due: keys of gold answers in the annotator's order, if one is due; otherwise empty.
-    pots: keys of all gold answers that the annotator can get.
-    turn: state of the annotator's draw.
+    pool: keys of all gold answers that the annotator can get.
+    state: state of the annotator's draw.
     """
-    stand_ins = {lease.unit_id for lease in leases}.intersection(pots)
+    stand_ins = {lease.unit_id for lease in leases}.intersection(pool)
     free = {pk for pk in stand_ins if free_place(unit, leases, stand_in=pk) is not None}
     returned = _last_returned(own_leases)
     if returned and (returned.unit_id == unit.pk or returned.unit_id in free):
         return Place(returned.unit_id, {"turn": None, "in_place": returned.in_place})
     if due:
-        # Prefer a gold answer that has not replaced this unit for anybody, because other people's answers to it count.
-        return Place(min(due, key=lambda pk: pk in stand_ins), {"turn": turn})
+        # Prefer a gold answer that hasn't replaced this unit for another annotator, because those answers count.
+        return Place(min(due, key=lambda pk: pk in stand_ins), {"turn": state})
     if other_returned := _last_returned(lease for lease in leases if lease.unit_id in free):
-        return Place(other_returned.unit_id, {"turn": turn, "in_place": True})
-    return Place(unit.pk, {"turn": turn})
+        return Place(other_returned.unit_id, {"turn": state, "in_place": True})
+    return Place(unit.pk, {"turn": state})
 
 
 def _last_returned(leases: Iterable[Lease]) -> Lease | None:
-    """Return the last of the leases that were returned; None if none was returned."""
+    """Return the most recent lease that was returned; None if there is none."""
     return max((lease for lease in leases if lease.outcome in Lease.RETURNED), key=lambda lease: lease.pk, default=None)
 
 
-# --- Records of the units that each person has received, which make it possible to verify the draws
+# --- Records of the units that each annotator has received, so that the draws can be verified
 
 
 def _gold_places(task: Task) -> Iterator[Line]:
-    """Yield a record for each person and language. It lists the units that the person has received, in order."""
+    """Yield a record for each annotator and language. It lists the units that the annotator received, in order."""
     pools: dict[str, list[str]] = {}
     for language, key in task.units.filter(honeypot=True).order_by("pk").values_list("language", "item__key"):
         pools.setdefault(language, []).append(key)
@@ -436,11 +450,11 @@ def _gold_places(task: Task) -> Iterator[Line]:
 
 
 def _passed_over(order: list[str], entries: list[Any], never: list[str]) -> list[str]:
-    """Return the gold answers that were due but were not given to a person, because other people had seen them.
+    """Return the gold answers that were due, but were skipped because other annotators had seen them.
 
-    order: ids of gold answers in the order of the person's draw.
-    entries: result of `_entries` for the person.
-    never: ids of gold answers that the person must not get.
+    order: ids of gold answers in the order of the annotator's draw.
+    entries: result of `_entries` for the annotator.
+    never: ids of gold answers that the annotator must not get.
     """
     handled, passed = set(never), dict[str, None]()
     for entry in entries:
@@ -454,12 +468,12 @@ def _passed_over(order: list[str], entries: list[Any], never: list[str]) -> list
 
 
 def _entries(units: Iterable[tuple[list[int] | None, bool, str]]) -> list[Any]:
-    """Return the units that a person has received, as entries of the draw's record.
+    """Convert the units that an annotator has received to entries of the draw's record.
 
-    - Consecutive units of work that were drawn form one entry, with the state of the draw and the number of units.
-    - A gold answer that was drawn is an entry with the state of the draw and the id of the gold answer.
-    - A gold answer that was not drawn, but came back because it had been returned, is an entry with only its id. It is
-      listed only if the person has not received it before. If it replaced a unit of work, it also counts as work.
+    - Consecutive drawn units of work form one entry, with the state of the draw and the number of units.
+    - A drawn gold answer is an entry with the state of the draw and the gold answer's id.
+    - A gold answer that came back undrawn after it had been returned is an entry with only its id. It is listed
+      only the first time the annotator receives it. If it replaced a unit of work, it also counts as work.
 
     units: for each unit, the state of the draw (None if nothing was drawn), whether it is a returned gold answer that
         replaced a unit of work, and the id of the gold answer ("" for work).
@@ -482,7 +496,7 @@ def _entries(units: Iterable[tuple[list[int] | None, bool, str]]) -> list[Any]:
 
 
 def _continues(entry: Any, turn: list[int]) -> bool:
-    """Return whether a unit of work with this state of the draw directly follows the units of an entry."""
+    """Return whether a unit of work drawn in this state directly follows the units of an entry."""
     if isinstance(entry, str) or isinstance(entry[3], str):
         return False
     place, honeypots, size, number = entry
@@ -493,24 +507,27 @@ def _continues(entry: Any, turn: list[int]) -> bool:
 
 
 EXAMPLE, GOLD_ANSWER = "guidelines", "gold_answer"
-# Minimum number of letters and digits that an item must have to be recognized in guidelines. A short item such as
-# "cheap flights" can occur there by chance.
+# Minimum number of letters and digits in an item that is searched for in guidelines. A short item such as "cheap
+# flights" can occur there by chance.
 LEAST_LETTERS = 20
 
 
 def _is_quoted(values: list[str], texts: list[str]) -> bool:
-    """Return whether one of the texts quotes an item, which means that it contains all values of the item.
+    """Return whether one of the texts contains all of an item's values.
 
-    Short items never count as quoted, because their values could occur in a text by chance.
+    Short items never count as quoted, because their values can occur in a text by chance.
+
+    values: the item's values, reduced to words by `_words`.
+    texts: guidelines, reduced to words and enclosed in spaces.
     """
     letters = sum(len(value) - value.count(" ") for value in values)
     return letters >= LEAST_LETTERS and any(all(f" {value} " in text for value in values) for text in texts)
 
 
 def _words(text: str) -> str:
-    """Reduce a text to its words, separated by single spaces, so that Markdown, quotes and line breaks do not matter.
+    """Reduce a text to its words, separated by single spaces, so that Markdown, quotes and line breaks don't matter.
 
-    If the script has no spaces between words, each character is treated as a word.
+    In scripts without spaces between words, each character counts as a word.
     """
     return " ".join(re.sub(r"[\W_]+", " ", re.sub(f"[{UNSPACED}]", r" \g<0> ", text.casefold())).split())
 

@@ -1,9 +1,9 @@
 """Honeypots, which are gold answers hidden in the queue: when annotators get them, and how they answer them.
 
-Suppose that 10% of a person's units are to be honeypots. Then one unit in every ten is a honeypot, and its position
-among the ten is drawn at random for each annotator. Units are counted separately in each language, so a language that
-has run out of honeypots does not use those of another language. A honeypot looks like any other unit, but its stage
-never changes, so that every annotator can get it. Annotators who answer too many honeypots wrongly are paused.
+If 10% of an annotator's units are to be honeypots, then one unit in every block of ten is a honeypot. Its position in
+the block is drawn at random for each annotator. Units are counted separately in each language, so a language that has
+run out of honeypots doesn't use another language's. A honeypot looks like any other unit, but its stage never changes,
+so that every annotator can get it. Annotators who answer too many honeypots wrongly are paused.
 """
 
 from collections import Counter, defaultdict
@@ -25,109 +25,112 @@ from corpora.database.statements import prepared
 _EVER = datetime(1, 1, 1, tzinfo=UTC)
 
 
-class Turn(NamedTuple):
+class DrawState(NamedTuple):
     """The state of an annotator's draw of honeypots in a language, before the annotator gets a unit.
 
-    It is stored with the lease so that the draw can be verified. The state does not depend on what annotators do with
-    their units. Otherwise, an annotator who returns a unit could infer from the next unit whether the returned one was
-    a honeypot.
+    It is stored with the lease, so that the draw can be verified. It doesn't depend on what annotators do with their
+    units. Otherwise, annotators who return a unit could infer from the next one whether they had returned a honeypot.
 
-    given: number of units in the language that the draw has assigned to the annotator.
-    known: number of honeypots among these units.
+    assigned: number of units in the language that the draw has assigned to the annotator.
+    honeypots: number of honeypots among these units.
     size: number of units in a block, one of which is a honeypot.
     """
 
-    given: int
-    known: int
+    assigned: int
+    honeypots: int
     size: int
 
 
-def turn_in(permit: Permit, language: str) -> Turn:
+def read_draw_state(permit: Permit, language: str) -> DrawState:
     """Return the state of the annotator's draw in a language.
 
     permit: the annotator's permit for the task (work/permit.py).
     """
-    return _after(permit.task, next(iter(_last_by_lot(permit.annotator.pk, permit.task.pk, language)), None))
+    return _next_state(permit.task, next(iter(_last_drawn(permit.annotator.pk, permit.task.pk, language)), None))
 
 
 @prepared
-def _last_by_lot(annotator: int, task: int, queue: str) -> QuerySet[Lease, Any]:
-    last = _by_lot(annotator).filter(unit__task=task, queue=queue).order_by("-pk")
+def _last_drawn(annotator: int, task: int, queue: str) -> QuerySet[Lease, Any]:
+    last = _drawn_leases(annotator).filter(unit__task=task, queue=queue).order_by("-pk")
     return last.values_list("turn", "unit__honeypot", "in_place")[:1]
 
 
-def turns(permits: Sequence[Permit]) -> Callable[[Task, str], Turn]:
-    """Read the states of a person's draws in all tasks and languages. Return a function that looks up a state.
+def load_draw_states(permits: Sequence[Permit]) -> Callable[[Task, str], DrawState]:
+    """Load the states of an annotator's draws. Return a function that looks up a state by task and language.
 
-    permits: the person's permits, one for each task.
+    permits: the annotator's permits, one for each task.
     """
-    drawn_leases = _by_lot(permits[0].annotator).filter(unit__task__in=[permit.task.pk for permit in permits])
+    drawn_leases = _drawn_leases(permits[0].annotator).filter(unit__task__in=[permit.task.pk for permit in permits])
     last = drawn_leases.order_by().values("unit__task", "queue").annotate(last=Max("pk")).values("last")
     leases = Lease.objects.filter(pk__in=last)
     rows = leases.values_list("unit__task", "queue", "turn", "unit__honeypot", "in_place")
     by_queue = {(task, queue): row for task, queue, *row in rows}
-    return lambda task, language: _after(task, by_queue.get((task.pk, language)))
+    return lambda task, language: _next_state(task, by_queue.get((task.pk, language)))
 
 
-def _by_lot(annotator: Any) -> QuerySet[Lease]:
+def _drawn_leases(annotator: Any) -> QuerySet[Lease]:
     return Lease.objects.filter(annotator=annotator, turn__isnull=False)
 
 
-def _after(task: Task, last: Sequence[Any] | None) -> Turn:
-    """Return the state that follows from the last draw.
+def _next_state(task: Task, last: Sequence[Any] | None) -> DrawState:
+    """Return the state after the last draw.
 
     last: None if nothing has been drawn yet; otherwise the state before the last draw, whether the unit was a honeypot,
         and whether it was a returned honeypot that replaced a unit of work. Such a honeypot counts as work, because
         the draw had chosen work at this position.
     """
-    (place, honeypots, _), was_pot, in_place = last or ((-1, 0, 0), False, False)
-    return Turn(place + 1, honeypots + (was_pot and not in_place), block(task))
+    (place, honeypots, _), was_honeypot, in_place = last or ((-1, 0, 0), False, False)
+    return DrawState(place + 1, honeypots + (was_honeypot and not in_place), block(task))
 
 
-def is_due(permit: Permit, language: str, turn: Turn) -> bool:
+def is_due(permit: Permit, language: str, state: DrawState) -> bool:
     """Return whether the annotator gets a honeypot instead of the next unit of work in a language."""
-    return gold_count(_places(permit, language, turn.size), turn.given + 1, turn.size) > turn.known
+    return (
+        gold_count(_honeypot_positions(permit, language, state.size), state.assigned + 1, state.size) > state.honeypots
+    )
 
 
-def in_order(permit: Permit, pots: Iterable[tuple[int, str]]) -> list[int]:
-    """Return the unit keys of honeypots in the order in which the annotator gets them.
+def order_honeypots(permit: Permit, honeypots: Iterable[tuple[int, str]]) -> list[int]:
+    """Return the unit keys of honeypots, in the order in which the annotator gets them.
 
-    pots: (unit key, item id) pairs.
+    honeypots: (unit key, item id) pairs.
     """
-    units_by_key = {key: unit for unit, key in pots}
+    units_by_key = {key: unit for unit, key in honeypots}
     return [units_by_key[key] for key in gold_order(permit.task.lots, permit.annotator.pseudonym, units_by_key)]
 
 
-def to_come(turn: Callable[[Task, str], Turn], permit: Permit, work: Counter[str], pool: Counter[str]) -> int:
-    """Return how many honeypots an annotator will get before they have done all their work in a task.
+def count_coming(
+    state_of: Callable[[Task, str], DrawState], permit: Permit, work: Counter[str], pool: Counter[str]
+) -> int:
+    """Return how many honeypots an annotator will get before their last unit of work in a task.
 
-    turn: function that returns the state of the draw for a task and a language.
-    work: number of units of work that the draw has not assigned to the annotator yet, by language.
+    state_of: function that returns the state of the draw for a task and a language.
+    work: number of units of work that the draw hasn't assigned to the annotator yet, by language.
     pool: number of honeypots that the annotator can still get, by language.
     """
     coming = 0
     if not permit.task.gold_share:
         return coming
     for language, count in work.items():
-        place, honeypots, size = turn(permit.task, language)
-        is_pot = _places(permit, language, size)
-        late = gold_count(is_pot, place, size) - honeypots
-        coming += before(count, pool[language], place=place, late=late, is_pot=is_pot)
+        place, honeypots, size = state_of(permit.task, language)
+        is_honeypot = _honeypot_positions(permit, language, size)
+        late = gold_count(is_honeypot, place, size) - honeypots
+        coming += count_before_last(count, pool[language], place=place, late=late, is_honeypot=is_honeypot)
     return coming
 
 
-def before(work: int, pool: int, *, place: int, late: int, is_pot: Callable[[int], bool]) -> int:
+def count_before_last(work: int, pool: int, *, place: int, late: int, is_honeypot: Callable[[int], bool]) -> int:
     """Return how many honeypots in a language come before the last unit of work.
 
-    work: number of units of work that remain.
-    pool: number of honeypots that remain.
+    work: number of remaining units of work.
+    pool: number of remaining honeypots.
     place: number of units that the draw has already assigned to the annotator.
-    late: number of honeypots that are missing among these units; negative if there are too many.
-    is_pot: function that returns whether the draw puts a honeypot at a position.
+    late: how many honeypots these units are short of the schedule; negative if they are ahead of it.
+    is_honeypot: function that returns whether the draw puts a honeypot at a position.
     """
     coming = 0
     while work and coming < pool:
-        late += is_pot(place)
+        late += is_honeypot(place)
         place += 1
         if late > 0:
             coming, late = coming + 1, late - 1
@@ -145,16 +148,15 @@ def block(task: Task) -> int:
     return max(2, round(1 / task.gold_share))
 
 
-def _places(permit: Permit, language: str, size: int) -> Callable[[int], bool]:
+def _honeypot_positions(permit: Permit, language: str, size: int) -> Callable[[int], bool]:
     """Return a function that returns whether the annotator gets a honeypot at a position, counted from 0."""
     return gold_places(permit.task.lots, permit.annotator.pseudonym, language, size)
 
 
 def is_first() -> Q:
-    """Return a filter for judgments that are a person's first answer to a honeypot.
+    """Return a filter for judgments that are an annotator's first answer to a honeypot.
 
-    The first answer counts even if the person has withdrawn it. Otherwise, a person who notices a wrong answer could
-    correct it.
+    The first answer counts even if it was withdrawn. Otherwise, annotators could correct the mistakes that they notice.
     """
     earlier = Judgment.objects.answers().filter(
         unit=OuterRef("unit"), annotator=OuterRef("annotator"), pk__lt=OuterRef("pk")
@@ -163,9 +165,9 @@ def is_first() -> Q:
 
 
 def score(permit: Permit) -> tuple[int, int]:
-    """Return how many honeypots a person has answered correctly, and how many they have answered in total.
+    """Return how many honeypots an annotator has answered correctly, and how many in total.
 
-    Only answers given after the person's last pause was lifted count. If a person has answered the same honeypot
+    Only answers since the annotator's last pause was lifted count. If an annotator has answered the same honeypot
     several times, only the first answer counts, even if it was withdrawn.
     """
     agrees, label_pairs = permit.task.kind.rules.agrees, _first_answers(permit.annotator.pk, permit.task.pk)
@@ -181,12 +183,12 @@ def _first_answers(annotator: int, task: int) -> QuerySet[Judgment, Any]:
 
 
 def answers(task: Task) -> QuerySet[Judgment]:
-    """Return each person's first answer to each honeypot. Only these answers count."""
+    """Select each annotator's first answer to each honeypot, which is the answer that counts."""
     return Judgment.objects.filter(is_first(), unit__in=task.units.hidden().order_by())
 
 
 def is_right(judgment: Judgment) -> bool:
-    """Return whether an answer to a honeypot is right. The caller has loaded the answer's unit and task."""
+    """Return whether an answer to a honeypot is right. The judgment's unit and task must be loaded."""
     return judgment.unit.task.kind.rules.agrees(judgment.label, judgment.unit.known_answer)
 
 
@@ -215,7 +217,7 @@ def by_annotator(task: Task) -> dict[int, dict[str, Any]]:
 def encounters(task: Task) -> Counter[tuple[int, str]]:
     """Return how many honeypots each annotator has judged, skipped or returned, by annotator key and language.
 
-    The annotator does not get a honeypot again unless the unit of work that it replaced is still waiting.
+    Annotators get such a honeypot again only if the unit of work that it replaced is still pending.
     """
     judged = Judgment.objects.binding().filter(unit__task=task, unit__honeypot=True).order_by()
     returned = Lease.objects.filter(unit__task=task, instead_of__isnull=False, outcome__in=Lease.RETURNED).order_by()
@@ -236,18 +238,18 @@ def _pools(task: Task) -> Iterator[tuple[str, int, int, int]]:
 
 
 def too_few(task: Task) -> dict[str, tuple[int, int]]:
-    """Return the languages in which a person could get all honeypots before they have done all the work.
+    """Return the languages that would run out of honeypots before an annotator has done all the work.
 
-    For each language, return the number of honeypots, and the number of units after which none is left.
+    For each language, return the number of honeypots, and the number of units after which none are left.
     """
-    # Each block has one honeypot. After the last honeypot, nothing monitors the person's work any more.
+    # Each block has one honeypot. After the last one, an annotator's accuracy is no longer measured.
     return {code: (pool, pool * size) for code, pool, units, size in _pools(task) if pool * (size - 1) < units}
 
 
 def out_of_reach(task: Task) -> dict[str, int]:
-    """Return the languages in which nobody can get enough honeypots for the pause rule to apply.
+    """Return the languages in which no annotator can get enough honeypots for the pause rule to apply.
 
-    For each language, return the number of honeypots that a person who does all the work gets.
+    For each language, return how many honeypots an annotator who does all the work gets.
     """
     reachable = {code: min(pool, units // (size - 1)) for code, pool, units, size in _pools(task)}
     return {code: number for code, number in reachable.items() if task.pause_below and number < pause_rule.LEAST}

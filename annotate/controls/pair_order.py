@@ -1,6 +1,6 @@
-"""The quality control `sides`, which draws for each person which of two systems is on the first side.
+"""The quality control `sides`, which draws which of two systems each annotator sees on the first side.
 
-The order is drawn with the task's secret, and stored when the person gets the unit. People see and submit sides,
+The order is drawn with the task's secret, and stored when the annotator gets the unit. Annotators see and submit sides,
 whereas the database stores the names of systems. Only this module converts between sides and names, so annotators
 never learn which system is on which side.
 """
@@ -31,7 +31,7 @@ from corpora.models import Item
 
 @dataclass(frozen=True)
 class Sides:
-    """Two systems and their replies, in the order in which a person sees them.
+    """Two systems and their replies, in the order in which an annotator sees them.
 
     form: answer form of the kind.
     first: name of the system on the first side.
@@ -55,16 +55,15 @@ class Sides:
             raise InvalidAnswer(translated(error)) from error
 
     def seen(self, label: str) -> str:
-        """Convert a stored label to the side that the person sees."""
+        """Convert a stored label to the side that the annotator sees."""
         return self.form.to_side(label, self.first)
 
 
-def drawn(task: Task, item: str, comparison: Comparison, annotator: Annotator) -> str:
-    """Draw the system that a person sees first.
+def draw_first_system(task: Task, item: str, comparison: Comparison, annotator: Annotator) -> str:
+    """Draw the system that an annotator sees first.
 
-    item: id of the item. It makes it possible to repeat the draw once the secret of the task is published.
+    item: id of the item. With this id, the draw can be repeated once the task's secret has been published.
     """
-    # The draw always uses the task's secret.
     return first_of_two(by_secret(task.secret), item, comparison.systems, annotator.pseudonym)
 
 
@@ -85,31 +84,30 @@ def sides_of_question(question: TrialAnswer) -> Sides | None:
 
 
 def sides_in(annotator: Annotator, units: Iterable[Unit]) -> dict[int, Sides]:
-    """Return a mapping from unit id to the order in which the annotator sees the two sets of replies.
+    """Return the order in which the annotator sees each unit's two sets of replies, by unit id.
 
     Units without two sets of replies are left out.
     """
-    of_control: dict[QualityControl, list[Unit]] = {}
+    units_by_control: dict[QualityControl, list[Unit]] = {}
     for unit in units:
         for control in unit.task.hooks["sides_of"]:
-            of_control.setdefault(control, []).append(unit)
+            units_by_control.setdefault(control, []).append(unit)
     return {
         pk: sides
-        for control, units_of_control in of_control.items()
-        for pk, sides in control.sides_of(annotator, units_of_control).items()
+        for control, control_units in units_by_control.items()
+        for pk, sides in control.sides_of(annotator, control_units).items()
     }
 
 
 def sides_of(annotator: Annotator, unit: Unit) -> Sides | None:
-    """Return the order in which the annotator sees the two sets of replies, or None if the unit has no such sets."""
+    """Return the order in which the annotator sees a unit's two sets of replies; None if the unit has no such sets."""
     return sides_in(annotator, [unit]).get(unit.pk)
 
 
-def sets(sides: Sides | None, item: Item, kind: Kind) -> dict[str, Any]:
-    """Return the context of _record.html for the comparison of two sets of replies.
+def reply_sets(sides: Sides | None, item: Item, kind: Kind) -> dict[str, Any]:
+    """Return the context with which _record.html renders two sets of replies; empty if `sides` is None.
 
-    `sets` in the context has an (answer, replies) tuple for each set, in the order that the annotator sees. If `sides`
-    is None, there is nothing to compare, and the context is empty.
+    `sets` in the context has an (answer, replies) tuple for each set, in the order that the annotator sees.
     """
     if sides is None:
         return {}
@@ -136,12 +134,12 @@ def sets_answered(judgments: Iterable[Judgment], annotator: Annotator, kind: Kin
 
 def _sets_answered(sides: Sides, judgment: Judgment, kind: Kind) -> list[Chosen]:
     chosen_label = sides.seen(judgment.label)
-    options = sets(sides, judgment.unit.item, kind)["sets"]
+    options = reply_sets(sides, judgment.unit.item, kind)["sets"]
     return [(option, replies, option.label == chosen_label) for option, replies in options]
 
 
-# The categories by which agreement is measured in a task with three or more systems: the first of the two compared
-# systems in alphabetical order, the second one, and a tie.
+# In tasks with three or more systems, agreement is measured with these categories instead of the systems' names. The
+# two compared systems are sorted by name.
 PLACES = ("first by name", "second by name", TIE)
 # Invented replies of two systems, for the preview of a kind.
 SETS = (["Yes, that is fine.", "Thank you!", "I will let you know."], ["No.", "Which one?", "See you then."])
@@ -155,7 +153,7 @@ class PairOrder(QualityControl):
     def gold_stored(self, task: Task, suggested: Replies) -> None:
         """Store the replies that the two systems suggest for practice and test questions.
 
-        Raise GoldAnswerError if suggestions for a gold answer are missing, or if the task has more than two systems.
+        Raise GoldAnswerError if a gold answer lacks suggestions, or if the task has more than two systems.
         """
         golds = list(task.gold_answers.select_related("item").order_by("pk"))
         if golds and len(task.labels) > len(labels_of("ab")):
@@ -163,9 +161,9 @@ class PairOrder(QualityControl):
                 "A gold answer names the better of two systems, but the task has more than two. Remove --gold, or "
                 "open a task with two systems."
             )
-        if lacking := [gold.item.key for gold in golds if gold.item.key not in suggested]:
+        if missing := [gold.item.key for gold in golds if gold.item.key not in suggested]:
             raise GoldAnswerError(
-                f"Not both systems suggest a reply to the message of the gold answer {lacking[0]}. Remove the gold "
+                f"Not both systems suggest a reply to the message of the gold answer {missing[0]}. Remove the gold "
                 "answer."
             )
         insert(
@@ -176,18 +174,18 @@ class PairOrder(QualityControl):
         )
 
     def shown(self, unit: Unit, annotator: Annotator) -> None:
-        """Store which system the person sees first, unless this is already stored."""
-        first = drawn(unit.task, unit.item.key, Comparison.objects.get(unit=unit), annotator)
+        """Store which system the annotator sees first, unless the order is already stored."""
+        first = draw_first_system(unit.task, unit.item.key, Comparison.objects.get(unit=unit), annotator)
         Side.objects.bulk_create([Side(unit=unit, annotator=annotator, first=first)], ignore_conflicts=True)
 
     def beside(self, unit: Unit, annotator: Annotator) -> dict[str, Any]:
-        return sets(self.sides_of(annotator, [unit]).get(unit.pk), unit.item, unit.task.kind)
+        return reply_sets(self.sides_of(annotator, [unit]).get(unit.pk), unit.item, unit.task.kind)
 
     def sides_of(self, annotator: Annotator, units: Iterable[Unit]) -> dict[int, Sides]:
-        """Return the sides of each unit for a person, using a single statement.
+        """Return the order in which the annotator sees each unit's two sets of replies, by unit id, in one query.
 
-        If no order is stored, for example because an adjudicator has not decided the unit, the order is drawn. The
-        result is the same as when it is stored later.
+        If no order is stored yet, for example because an adjudicator hasn't decided the unit, the order is drawn. The
+        order that is stored later will be the same.
         """
         units_by_key = {unit.pk: unit for unit in units}
         stored_side = FilteredRelation("unit__sides", condition=Q(unit__sides__annotator=annotator))
@@ -197,7 +195,7 @@ class PairOrder(QualityControl):
         ):
             assert comparison.unit_id is not None  # the query selects comparisons by unit
             unit = units_by_key[comparison.unit_id]
-            first = comparison.kept or drawn(unit.task, unit.item.key, comparison, annotator)
+            first = comparison.kept or draw_first_system(unit.task, unit.item.key, comparison, annotator)
             sides[unit.pk] = _sides(unit.task, comparison, first)
         return sides
 
@@ -217,15 +215,15 @@ class PairOrder(QualityControl):
         return Sides(_form(kind), "", "", SETS)
 
     def trial(self, gold: GoldAnswer, annotator: Annotator) -> Mapping[str, Any]:
-        return {"first": drawn(gold.task, gold.item.key, gold.comparison, annotator)}
+        return {"first": draw_first_system(gold.task, gold.item.key, gold.comparison, annotator)}
 
     def judgment_columns(self) -> Sequence[tuple[str, Any, Any]]:
-        return (("first", pa.string(), first),)
+        return (("first", pa.string(), first_systems),)
 
     def places(self, task: Task) -> tuple[Sequence[str], Mapping[tuple[int, str], str]] | None:
-        """Return the categories by which agreement is measured in a task with three or more systems.
+        """Return PLACES and the place of each (unit, system), for tasks with three or more systems.
 
-        Return None if the task has two systems, because their names can then serve as categories.
+        Return None for tasks with two systems, because their names serve as categories.
         """
         if len(task.labels) <= len(PLACES):
             return None
@@ -237,8 +235,8 @@ class PairOrder(QualityControl):
         }
 
 
-def first(rows: Any) -> pa.Array:
-    """Return the system that the person saw first, for each judgment."""
+def first_systems(rows: Any) -> pa.Array:
+    """Return the system that the annotator saw first, for each judgment."""
     unit_keys = np.repeat(rows.judged["pk"].to_numpy(), np.diff(rows.judgments.ends)).tolist()
     sides = map(rows.export.sides.get, zip(unit_keys, rows.judgments.values["annotator"].to_pylist(), strict=True))
     return pa.array(sides, pa.string())

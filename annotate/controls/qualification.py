@@ -1,6 +1,6 @@
-"""Qualification, in which people read the guidelines, practise, and take a test before they can work in a language.
+"""Qualification: annotators read the guidelines, practise, and pass a test before they can work in a language.
 
-A person who passes can work in that language of the task until its guidelines get a new major version. People see the
+A qualification is valid for one language of a task, until its guidelines get a new major version. Annotators see the
 correct answers only in practice (`answer`) and after a finished test (`missed`).
 """
 
@@ -36,7 +36,7 @@ from annotate.quality.guideline_versions import current, in_language, newest_of
 from annotate.work.permit import Permit
 
 NONE_NEEDED, READ, PRACTICE, TEST, PASSED, FAILED = "none_needed", "read", "practice", "test", "passed", "failed"
-# The steps of qualification, with the texts that describe them.
+# The steps of a qualification, with their descriptions.
 STEPS = {
     NONE_NEEDED: "no test required",
     READ: "read the guidelines",
@@ -49,17 +49,17 @@ STEPS = {
 
 @dataclass(frozen=True)
 class Standing:
-    """The status of a person's qualification in one language of a task, under the guidelines in force.
+    """The status of an annotator's qualification in one language of a task, under the current guidelines.
 
-    step: what the person must do next, or the outcome (one of STEPS).
-    guidelines: guidelines in force; None if there are none or if they were not requested.
-    tries_left: number of tests that the person can still begin.
-    trial: practice or test that the person has begun but not finished.
-    last: last test that the person has finished.
-    practised: whether the person has finished practice.
-    earlier: guidelines under which the person last began a practice or a test, if a new major version has replaced
-        them since and the person has not begun again.
-    interrupted: whether the person had an unfinished test when the new version came into force.
+    step: what the annotator must do next, or the outcome (one of STEPS).
+    guidelines: current guidelines; None if there are none or if they were not requested.
+    tries_left: number of tests that the annotator can still begin.
+    trial: practice or test in progress.
+    last: last test that the annotator has finished.
+    practised: whether the annotator has finished practice.
+    earlier: guidelines of the annotator's last practice or test, if a new major version has replaced them and the
+        annotator hasn't begun again.
+    interrupted: whether the annotator had an unfinished test when the new version came into force.
     """
 
     language: str
@@ -78,7 +78,7 @@ class Standing:
 
 
 def languages_of(permit: Permit) -> list[str]:
-    """Return the languages of the task in which the annotator can work once qualified, best-read language first.
+    """Return the task's languages in which the annotator can work once qualified, the best-read language first.
 
     permit: the annotator's permit for the task (work/permit.py), here and in the functions below.
     """
@@ -90,8 +90,8 @@ def languages_of(permit: Permit) -> list[str]:
 def states(permit: Permit, trials: Iterable[Trial] | None = None, texts: bool = False) -> list[Standing]:
     """Return the annotator's status in each language of the task that they read.
 
-    trials: the annotator's trials in the task, with their guidelines loaded; None to read them from the database.
-    texts: whether to include the guidelines in force.
+    trials: the annotator's trials in the task, with their guidelines loaded; None to load them from the database.
+    texts: whether to include the current guidelines.
     """
     languages = languages_of(permit)
     if languages and trials is None and permit.task.test_items:
@@ -105,7 +105,7 @@ def trials_of(annotator: Annotator, tasks: Iterable[Task]) -> list[Trial]:
 
 
 def state(permit: Permit, language: str) -> Standing:
-    """Return the annotator's status in a language, with the guidelines in force.
+    """Return the annotator's status in a language, with the current guidelines.
 
     Raise NotFound if the task has no items in the language, and NotAllowed if the annotator does not read it.
     """
@@ -154,11 +154,10 @@ def _state(permit: Permit, language: str, trials: Iterable[Trial], guidelines: G
 
 
 def begin(permit: Permit, language: str, kind: str) -> Trial:
-    """Begin a practice or a test, or return the one that is in progress.
+    """Begin a practice or a test, or return the one in progress.
 
-    A test uses up a try as soon as it begins. A trial that began under an earlier major version of the guidelines is
-    closed, and does not count as a try under the new version. The function runs in the transaction of the annotator's
-    action.
+    A test uses up a try as soon as it begins. A trial begun under an earlier major version of the guidelines is closed,
+    and doesn't count as a try under the new version. The caller must have opened a transaction.
 
     kind: Trial.PRACTICE or Trial.TEST.
     """
@@ -191,11 +190,11 @@ def begin(permit: Permit, language: str, kind: str) -> Trial:
             _("There are no test questions in %(language)s yet. Please tell the manager.") % {"language": standing.name}
         )
     TrialAnswer.objects.bulk_create(
-        TrialAnswer(trial=trial, gold_answer=gold, position=position, **_fields_of(trial, gold))
+        TrialAnswer(trial=trial, gold_answer=gold, position=position, **_question_fields(trial, gold))
         for position, gold in enumerate(golds, 1)
     )
     if not golds:
-        _close(trial, passed=True)  # there is nothing to practise, so it was enough to read the guidelines
+        _close(trial, passed=True)  # without practice questions, reading the guidelines is enough
     return trial
 
 
@@ -208,9 +207,9 @@ def _check_step(standing: Standing, kind: str) -> None:
         )
     if kind == Trial.TEST and not standing.practised:
         raise WrongStage(_("Read the guidelines and go through the practice questions before you take the test."))
-    # Practice needs no tries, and a test in progress has already used up one of them.
-    testing = standing.trial is not None and standing.trial.kind == Trial.TEST
-    if kind == Trial.TEST and not standing.tries_left and not testing:
+    # Practice needs no tries, and a test in progress has already used up its try.
+    is_testing = standing.trial is not None and standing.trial.kind == Trial.TEST
+    if kind == Trial.TEST and not standing.tries_left and not is_testing:
         raise NotQualified(
             _("You have used all your tries for the test in %(language)s. The manager can still let you work in it.")
             % {"language": standing.name}
@@ -218,7 +217,7 @@ def _check_step(standing: Standing, kind: str) -> None:
 
 
 def _draw(trial: Trial, pool: QuerySet[GoldAnswer]) -> list[GoldAnswer]:
-    """Draw the questions of a test from the pool, preferring the questions that the person has been asked least."""
+    """Draw a test's questions from the pool, preferring those that the annotator has been asked least often."""
     task, language, person = trial.task, trial.language, trial.annotator
     earlier_answers = TrialAnswer.objects.filter(trial__annotator=person, gold_answer__in=pool.order_by())
     times_asked = Counter(earlier_answers.order_by().values_list("gold_answer", flat=True))
@@ -238,11 +237,11 @@ def next_question(trial: Trial) -> TrialAnswer | None:
 def answer(permit: Permit, question_id: int, label: str, *, is_sure: bool = False) -> TrialAnswer:
     """Store the answer to a question of a practice or a test.
 
-    The answer to the last question finishes the practice or the test, and a person who passes the test is qualified. If
-    the same answer is submitted again, nothing changes. The function runs in the transaction of the annotator's action.
+    The answer to the last question finishes the practice or the test. An annotator who passes the test is qualified.
+    Submitting the same answer again has no effect. The caller must have opened a transaction.
 
-    label: submitted label, as the answer form has read it.
-    is_sure: whether the person has confirmed an unusual answer (kinds.Answer).
+    label: submitted label, as parsed by the answer form.
+    is_sure: whether the annotator has confirmed an unusual answer (kinds.Answer).
     """
     task = permit.task
     questions = TrialAnswer.objects.select_related("trial__guidelines", "gold_answer__item")
@@ -264,7 +263,7 @@ def answer(permit: Permit, question_id: int, label: str, *, is_sure: bool = Fals
 
 
 def _check_answer(permit: Permit, question: TrialAnswer, answer: Answer) -> None:
-    """Raise a refusal if the question cannot be answered now, or if the answer is not valid."""
+    """Raise a Refusal if the question can't be answered now, or if the answer is not valid."""
     task, trial = permit.task, question.trial
     unit = Unit(task=task, item=question.gold_answer.item)
     if question.answered_at:
@@ -320,14 +319,14 @@ def _close(trial: Trial, *, passed: bool) -> None:
     trial.save(update_fields=["right", "passed", "finished_at"])
 
 
-def _fields_of(trial: Trial, gold: GoldAnswer) -> dict[str, Any]:
-    """Return the values of TrialAnswer fields by which the task's controls set how a person sees a question."""
+def _question_fields(trial: Trial, gold: GoldAnswer) -> dict[str, Any]:
+    """Return the TrialAnswer fields that the task's controls set, such as which of two systems is shown first."""
     gold.task, controls = trial.task, trial.task.hooks["trial"]
     return {name: value for control in controls for name, value in control.trial(gold, trial.annotator).items()}
 
 
 def _right(trial: Trial) -> int:
-    return sum(is_right(answered) for answered in _answers(trial))
+    return sum(is_right(answered) for answered in _answered_questions(trial))
 
 
 def is_right(answered: TrialAnswer) -> bool:
@@ -335,12 +334,12 @@ def is_right(answered: TrialAnswer) -> bool:
 
 
 def seen_label(question: TrialAnswer, label: str) -> str:
-    """Convert a stored label to the form that the person who was asked the question sees."""
+    """Convert a stored label to the label that the annotator sees, such as the side of a system."""
     sides = pair_order.sides_of_question(question)
     return sides.seen(label) if sides else label
 
 
-def _answers(trial: Trial) -> list[TrialAnswer]:
+def _answered_questions(trial: Trial) -> list[TrialAnswer]:
     """Return the answered questions of a practice or a test, with their gold answers loaded."""
     answered = list(trial.answers.filter(answered_at__isnull=False).select_related("gold_answer__item"))
     for question in answered:
@@ -349,7 +348,7 @@ def _answers(trial: Trial) -> list[TrialAnswer]:
 
 
 def needed(trial: Trial) -> int:
-    """Return the number of right answers needed to pass a test that has begun."""
+    """Return the number of right answers needed to pass a test in progress or a finished one."""
     return to_pass(trial.task, trial.answers.count())
 
 
@@ -369,11 +368,11 @@ def questions_of_a_test(task: Task, language: str) -> int:
 
 def missed(trial: Trial) -> list[TrialAnswer]:
     """Return the wrong answers in a finished test; an empty list while the test is in progress."""
-    return [answered for answered in _answers(trial) if not is_right(answered)] if trial.finished_at else []
+    return [answered for answered in _answered_questions(trial) if not is_right(answered)] if trial.finished_at else []
 
 
 def check_grant(task: Task, language: str) -> Guidelines:
-    """Return the guidelines under which a manager can qualify a person without a test.
+    """Return the guidelines under which a manager can qualify an annotator without a test.
 
     Raise NotFound if the task has no items in the language, and InvalidAnswer if the task requires no test.
     """
@@ -387,9 +386,9 @@ def check_grant(task: Task, language: str) -> Guidelines:
 
 @transaction.atomic
 def grant(annotator: Annotator, task: Task, language: str, *, by: User) -> Qualification:
-    """Qualify a person for a language without a test, under the guidelines in force.
+    """Qualify an annotator for a language without a test, under the current guidelines.
 
-    If the person is already qualified, nothing changes.
+    Idempotent: a qualified annotator keeps the existing qualification.
 
     by: user who grants the qualification.
     """
@@ -405,22 +404,22 @@ def grant(annotator: Annotator, task: Task, language: str, *, by: User) -> Quali
     return qualification
 
 
-# Options that determine how many gold answers with the purpose `test` a task needs.
-OF_POOL = {"test_items", "tries"}
+# Options that determine how many test questions a task needs.
+POOL_OPTIONS = {"test_items", "tries"}
 
 
 class QualificationTest(QualityControl):
-    """The test of gold answers that people must pass before they can work in a language."""
+    """The test that annotators must pass before they can work in a language."""
 
     name = "test"
     switches = ("test_items",)
     tabs = (("manage-tests", "Test and gold answers"), ("manage-rule", "Pause rule"))
 
     def check_change(self, task: Task, changed: Sequence[str]) -> None:
-        if OF_POOL.isdisjoint(changed):
+        if POOL_OPTIONS.isdisjoint(changed):
             return
         try:
-            # Reject the change here. Otherwise, the error would occur when people begin a test.
+            # Reject the change here. Otherwise, annotators would get the error when they begin a test.
             check_pool(task)
         except GoldAnswerError as error:
             raise InvalidAnswer(str(error)) from error

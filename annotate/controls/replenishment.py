@@ -1,8 +1,8 @@
-"""Top-up sampling, which draws additional documents for balanced sets whose classes were predicted.
+"""Top-up sampling, which draws more documents for balanced sets whose classes were predicted.
 
-At first, people get just enough documents to fill the sets if all predictions are right. If people decide that a
-document does not belong to its predicted class, the class is short of a document, so the next document in random order
-is drawn for it. This continues until each class is complete or no document with the prediction is left.
+At first, annotators get just enough documents to fill the sets if every prediction is right. Whenever annotators reject
+a prediction, the class is one document short, so the next document in random order is drawn for it. This continues
+until each class is complete or no documents with the prediction are left.
 """
 
 from collections import Counter
@@ -22,18 +22,18 @@ from annotate.work.moves import lock_task
 from annotate.work.unit_entry import add_units, shuffle
 from corpora.draws.samples import items_of
 
-# Missing documents are drawn once their number reaches this share of the documents that wait in the language. If each
-# document were drawn immediately, people could infer from the number of waiting documents whether the last prediction
-# was right. People do not run out of work, because the limit falls with the number of waiting documents.
+# Missing documents are drawn once their number reaches this share of the unfinished documents in the language. If each
+# one were drawn immediately, annotators could infer from the size of the queue whether the last prediction was right.
+# Annotators don't run out of work, because the threshold falls with the number of unfinished documents.
 DRAWN_AT = 0.1
 
 
-def of_classes() -> QuerySet[Task]:
-    """Return the tasks that draw documents for balanced sets by their predicted class."""
+def balanced_tasks() -> QuerySet[Task]:
+    """Return the tasks whose documents are drawn for balanced sets by predicted class."""
     return Task.objects.filter(draws__parameters__has_key=NEEDED).distinct()
 
 
-def standing(task: Task, only: str = "") -> list[dict[str, Any]]:
+def class_progress(task: Task, only: str = "") -> list[dict[str, Any]]:
     """Return the progress of each class in each language, as JSON data; empty for tasks without predicted classes.
 
     only: language code to restrict the result to; empty for all languages.
@@ -41,21 +41,21 @@ def standing(task: Task, only: str = "") -> list[dict[str, Any]]:
     Each row has:
 
     needed: number of documents of the class that the sets need.
-    labelled: number of documents that people have labelled with the class, regardless of the prediction.
-    drawn: number of documents that were predicted as the class and given to people.
-    waiting: number of drawn documents that people have not finished.
-    right: number of drawn documents that people have labelled with the class.
-    left: number of documents that were predicted as the class and can still be drawn.
+    labelled: number of documents that annotators have labelled with the class, regardless of the prediction.
+    drawn: number of documents with this predicted class that were assigned to annotators.
+    waiting: number of drawn documents that annotators have not finished.
+    right: number of drawn documents that annotators have labelled with the class.
+    left: number of documents with this predicted class that can still be drawn.
     short: number of documents that must still be drawn to complete the class.
-    over: whether the class cannot be completed, because no document waits or can be drawn.
+    over: whether the class can't be completed, because no documents are unfinished or left to draw.
     """
     draws = task.draws.filter(parameters__has_key=NEEDED).order_by("language")
     draw_parameters = {draw.language: draw.parameters for draw in (draws.filter(language=only) if only else draws)}
     if not draw_parameters:
         return []
-    # The queue of a unit is its language here, so the query can use the units' language column, which has an index. A
-    # single statement counts everything. With two statements, a document that is answered between them could be counted
-    # neither as waiting nor as labelled.
+    # In these tasks, a unit's queue is its language, so the query can use the indexed language column. A single
+    # statement counts everything. With two statements, a document answered in between could be counted neither as
+    # waiting nor as labelled.
     units = task.units.exported().filter(language__in=draw_parameters).order_by()
     counts = {name: Counter[tuple[str, str]]() for name in ("labelled", "drawn", "waiting", "right")}
     columns = ("language", "predicted", "stage", "label")
@@ -83,10 +83,10 @@ def standing(task: Task, only: str = "") -> list[dict[str, Any]]:
 
 
 def draw_later(task_id: int, language: str) -> None:
-    """Draw the missing documents of a language after the current transaction is committed.
+    """Draw a language's missing documents once the current transaction has been committed.
 
-    The draw has its own transaction, so that an answer is not lost if the corpus cannot be read. In that case, the next
-    draw makes up for the missing documents.
+    The draw has its own transaction, so that an answer isn't lost if the corpus can't be read. In that case, the next
+    draw also includes the documents that are missing now.
     """
 
     def draw() -> None:  # a named function, because the log shows its name
@@ -97,15 +97,13 @@ def draw_later(task_id: int, language: str) -> None:
 
 @transaction.atomic
 def draw_short(task_id: int, language: str) -> int:
-    """Draw the documents that the classes of a language need.
+    """Draw the documents that a language's classes are short of. Return the number of documents drawn.
 
-    Nothing is drawn if fewer documents are needed than DRAWN_AT times the number of documents that wait in the
-    language. If a class has too few documents left, all of them are drawn.
-
-    Return the number of documents drawn.
+    Nothing is drawn until the number of missing documents reaches DRAWN_AT times the number of unfinished documents in
+    the language. If a class has too few documents left, all of them are drawn.
     """
-    task = lock_task(Task(pk=task_id))
-    cells = standing(task, language)
+    task = locked(Task(pk=task_id))
+    cells = class_progress(task, language)
     if not task.is_open or sum(cell["short"] for cell in cells) < DRAWN_AT * sum(cell["waiting"] for cell in cells):
         return 0
     rows = [
@@ -141,7 +139,7 @@ SHOWN = 3  # maximum number of ids that a sentence names
 
 
 def remarks(language: str, results: Mapping[str, Any]) -> list[str]:
-    """Return sentences about problems with the balanced sets of a language.
+    """Return sentences about problems with a language's balanced sets.
 
     results: `short` and `faults`, as in the parameters of a balanced draw (kinds/balanced_draw.py), and for an exported
         set also `taken_out`, the number of documents that are in no set.
@@ -153,10 +151,10 @@ def remarks(language: str, results: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def standing_table(rows: Sequence[Mapping[str, Any]]) -> Table:
+def class_progress_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     """Return a table of the progress of each class.
 
-    rows: result of `standing`.
+    rows: result of `class_progress`.
     """
     columns = (
         *LANGUAGE,

@@ -1,6 +1,6 @@
-"""Audits of decisions that people did not make: labels that came with documents, and what a filter keeps and drops.
+"""Audits of the labels that came with documents, and of a filter's choice of pairs.
 
-People label random samples without seeing the label or the filter's decision. The estimates are computed in
+Annotators label random samples without seeing the label or the filter's decision. The estimates are computed in
 core/estimation/filter_quality.py.
 """
 
@@ -25,9 +25,9 @@ from corpora.threads.scorers import filter_digest
 
 # --- Audit of declared labels
 #
-# It estimates the share of wrong labels among those that came with documents. Documents are drawn at random from each
-# language and class (agreement_audit.choose_audits). Several people label each document, so that the result does not
-# depend on a single person's mistake.
+# The audit estimates how many of the labels that came with documents are wrong. Documents are drawn at random from each
+# language and class (audited_units.choose_audits). Several annotators label each document, so that one annotator's
+# mistake doesn't count as a wrong label.
 
 
 def declared_report(task: Task) -> dict[str, Any] | None:
@@ -40,7 +40,7 @@ def declared_report(task: Task) -> dict[str, Any] | None:
     wrong: number of audited documents whose declared label is wrong.
     error: estimated share of wrong labels, with its 95% interval (filter_quality.share). Each language and class is
         weighted by its number of documents.
-    classes, languages, cells: the same figures for each class, each language, and each class in each language.
+    classes, languages, cells: the same figures by class, by language, and by language and class.
     found: number of audited documents with each combination of declared class and final label.
     """
     by_cell = audits_of(task, task.units.exclude(agreed_label=""))
@@ -91,7 +91,7 @@ def _figures(label_audits: Iterable[Audit]) -> dict[str, Any]:
     }
 
 
-NONE_CHOSEN = "Nobody has read these documents to check their labels, so their error rate is not known."
+NONE_CHOSEN = "No documents were drawn to check the declared labels, so their error rate is not known."
 
 
 def declared_words(audit: Mapping[str, Any]) -> list[str]:
@@ -115,7 +115,7 @@ def declared_words(audit: Mapping[str, Any]) -> list[str]:
     return sentences
 
 
-_DECLARED = (
+_AUDIT_COLUMNS = (
     numbered("documents", "documents"),
     Column("audited", "audited", NUMBER, lambda row: f"{count(row['audited'])} of {count(row['chosen'])}"),
     numbered("wrong", "wrong"),
@@ -125,12 +125,12 @@ _DECLARED = (
 
 def class_table(audit: Mapping[str, Any]) -> Table:
     rows = audit["classes"]
-    return table(f"{len(rows)} classes", (Column("class", "declared"), *_DECLARED), rows)
+    return table(f"{len(rows)} classes", (Column("class", "declared"), *_AUDIT_COLUMNS), rows)
 
 
 def language_table(audit: Mapping[str, Any]) -> Table:
     rows = audit["languages"]
-    return table(many(len(rows), "language"), (*LANGUAGE, *_DECLARED), rows)
+    return table(many(len(rows), "language"), (*LANGUAGE, *_AUDIT_COLUMNS), rows)
 
 
 def found_table(audit: Mapping[str, Any]) -> Table:
@@ -148,7 +148,7 @@ def found_table(audit: Mapping[str, Any]) -> Table:
 
 
 class AuditOfDeclaredLabels(SampledAudit):
-    """Audit of declared labels, in which people label a random share of the documents."""
+    """Audit declared labels: annotators label a random share of the documents again."""
 
     name = "audit of declared labels"
     manifest_key = "declared_audit"
@@ -168,18 +168,18 @@ register(AuditOfDeclaredLabels())
 
 # --- Audit of a filter, which estimates its precision and recall
 #
-# People read a random sample of the pairs that the filter kept, and a second sample of the pairs that it dropped. The
-# two samples are mixed, so that people do not know which pairs were kept (corpora/draws/part_draws.py).
+# Annotators label a random sample of the pairs that the filter kept, and another of the pairs that it dropped. The two
+# samples are mixed, so that annotators don't know which pairs were kept (corpora/draws/part_draws.py).
 
 
 def filter_report(task: Task) -> dict[str, Any] | None:
     """Return the results of the audit, as JSON data; None if the task does not audit a filter.
 
     meant: label of the pairs that the filter should drop.
-    is_current: whether the scores and thresholds of the corpus are still the same as when the pairs were drawn.
-    kept, dropped: figures for the pairs that the filter kept, and for those that it dropped.
+    is_current: whether the corpus still has the scores and thresholds that it had when the pairs were drawn.
+    kept, dropped: figures for the pairs that the filter kept, and for the pairs that it dropped.
     recall: estimated share of the `meant` pairs that the filter dropped, with its interval.
-    languages: the same figures for each language; empty if there is only one language.
+    languages: the same figures by language; empty if there is only one language.
 
     The figures for kept and for dropped pairs are:
 
@@ -194,7 +194,7 @@ def filter_report(task: Task) -> dict[str, Any] | None:
     if not drawn:
         return None
     frame, first_draw = next(iter(drawn.values()))[FRAME], task.draw
-    counts = _counted(task, {key for parameters in drawn.values() for key in parameters[IDS][DROPPED]})
+    counts = _count_labelled(task, {key for parameters in drawn.values() for key in parameters[IDS][DROPPED]})
 
     def figures(codes: Collection[str]) -> dict[str, Any]:
         rows = {
@@ -206,7 +206,7 @@ def filter_report(task: Task) -> dict[str, Any] | None:
             }
             for part in SIDES
         }
-        # A drawn pair did not become a unit if its answer was already known. It counts as a pair without a label.
+        # A drawn pair whose answer was already known has not become a unit. It counts as a pair without a label.
         parts = {
             part: Part(row["pairs"], row["read"], row["found"], row["drawn"] - row["read"])
             for part, row in rows.items()
@@ -224,10 +224,10 @@ def filter_report(task: Task) -> dict[str, Any] | None:
     }
 
 
-def _counted(task: Task, dropped: set[str]) -> Counter[tuple[str, str, bool]]:
-    """Count the labelled pairs by language, by part (kept or dropped), and by whether the filter should drop them.
+def _count_labelled(task: Task, dropped: set[str]) -> Counter[tuple[str, str, bool]]:
+    """Count the labelled pairs by language, part (kept or dropped), and whether the filter should drop them.
 
-    A copy counts with the label of its original.
+    A copy counts with its original's label.
 
     dropped: ids of the drawn pairs that the filter dropped.
     """
@@ -250,12 +250,12 @@ OLD_FILTER = (
 
 
 def filter_words(audit: Mapping[str, Any]) -> list[str]:
-    """Return sentences that summarize the audit for all languages together."""
+    """Return sentences that summarize the audit of all languages."""
     kept, dropped, name = audit["kept"], audit["dropped"], audit["meant"]
     sentences = [] if audit["is_current"] else [OLD_FILTER]
     sentences += [
         f"The filter kept {many(kept['pairs'], 'pair')} and dropped {count(dropped['pairs'])}. Of these, "
-        f"{_number_drawn(kept)} kept and {_number_drawn(dropped)} dropped pairs were drawn at random and mixed, so "
+        f"{_drawn_phrase(kept)} kept and {_drawn_phrase(dropped)} dropped pairs were drawn at random and mixed, so "
         f"that readers could not tell which are which. {count(kept['read'])} and {count(dropped['read'])} of them "
         "have a label.",
         *_filter_shares(kept, dropped, name),
@@ -272,7 +272,7 @@ def filter_words(audit: Mapping[str, Any]) -> list[str]:
     ]
 
 
-def _number_drawn(part: Mapping[str, Any]) -> str:
+def _drawn_phrase(part: Mapping[str, Any]) -> str:
     return f"all {count(part['drawn'])}" if part["drawn"] == part["pairs"] else count(part["drawn"])
 
 
@@ -284,10 +284,10 @@ def _filter_shares(kept: Mapping[str, Any], dropped: Mapping[str, Any], name: st
             "all kept pairs are."
         )
     elif share["value"] is not None:
-        yield f"{estimate(share)} of the kept pairs are {name}{_certain(share)}."
+        yield f"{estimate(share)} of the kept pairs are {name}{_certainty(share)}."
     share = dropped["share"]
     if share["value"] is not None:
-        yield f"{estimate(share)} of the dropped pairs are {name}{_certain(share)}. This is the filter’s precision."
+        yield f"{estimate(share)} of the dropped pairs are {name}{_certainty(share)}. This is the filter’s precision."
 
 
 def _filter_recall(audit: Mapping[str, Any]) -> str:
@@ -300,23 +300,23 @@ def _filter_recall(audit: Mapping[str, Any]) -> str:
     elif recall["value"] == 1 and recall["low"] < 1:
         statement = f"is at least {recall['low']:.1%}, because no {name} pairs were found among the kept pairs"
     else:
-        statement = f"is {estimate(recall)}{_certain(recall)}"
+        statement = f"is {estimate(recall)}{_certainty(recall)}"
     return f"The filter’s recall, the share of all {name} pairs that it dropped, {statement}."
 
 
-def _certain(share: Mapping[str, Any]) -> str:
+def _certainty(share: Mapping[str, Any]) -> str:
     return ", which is certain, because all of them were read" if share["low"] == share["high"] else ""
 
 
 def figures_table(audit: Mapping[str, Any]) -> Table:
-    """Return a table with a row for all pairs together and a row for each language with drawn pairs."""
+    """Return a table with a row for all pairs, followed by a row for each language with drawn pairs."""
 
     def columns_of(part: str, heading: str) -> tuple[Column, Column]:
-        def read(row: Mapping[str, Any]) -> str:
+        def labelled(row: Mapping[str, Any]) -> str:
             return f"{count(row[part]['read'])} of {count(row[part]['pairs'])}"
 
         share_column = Column(f"{part}_share", heading, NUMBER, lambda row: share(row[part]["share"]))
-        return Column(f"{part}_read", f"{part}: read", NUMBER, read), share_column
+        return Column(f"{part}_read", f"{part}: read", NUMBER, labelled), share_column
 
     rows, name = [{"language": "", **audit}, *audit["languages"]], audit["meant"]
     columns = (
@@ -325,11 +325,11 @@ def figures_table(audit: Mapping[str, Any]) -> Table:
         *columns_of("dropped", f"{name} among dropped (precision)"),
         Column("recall", "recall, 95% interval", NUMBER, lambda row: share(row["recall"])),
     )
-    return table("The filter, as measured by readers", columns, rows)
+    return table("Precision and recall of the filter", columns, rows)
 
 
 class AuditOfFilter(QualityControl):
-    """Audit of a filter, in which people read random samples of what the filter keeps and what it drops."""
+    """Audit a filter: annotators label random samples of the pairs that it kept and of the pairs that it dropped."""
 
     name = "audit of a filter"
     manifest_key = "filter_audit"

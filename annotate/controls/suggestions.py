@@ -1,9 +1,10 @@
-"""The quality control `suggestions`: labels of a predictor that people see beside the answers, and hide at random.
+"""The quality control `suggestions`: predicted labels that annotators see next to the answers, hidden at random.
 
-Suggestions are hidden for a random share of the combinations of person and unit (`--blind-share`), each decided on its
-own with the task's secret. A person therefore cannot foresee or change who sees what, and everybody can repeat the
-draw later. With `n` answers by a person or to a unit, both arms occur except with probability s^n + (1 - s)^n. A draw
-that balanced the arms of each unit would depend on who else works on it, and could not be repeated from its rows.
+Suggestions are hidden for a random share s (`--blind-share`) of the (annotator, unit) pairs. Each pair is drawn
+independently with the task's secret, so that annotators can't predict or influence the draw, and the draw can be
+repeated later. Among n answers by an annotator or to a unit, both arms occur except with probability s^n + (1 - s)^n.
+The arms are not balanced within units, because such a draw would depend on which annotators get the unit, and couldn't
+be repeated from its rows.
 """
 
 from collections import Counter
@@ -31,7 +32,7 @@ SHOWN = 10  # maximum number of suggested labels for a unit
 
 
 def suggested(unit: Unit) -> list[str]:
-    """Return the labels suggested for a unit, best first, even if they are hidden from an annotator.
+    """Return the labels suggested for a unit, best first, whether or not they are hidden from an annotator.
 
     The lists of several systems are merged, ranked by the sum of 1/rank.
     """
@@ -42,7 +43,7 @@ def suggested(unit: Unit) -> list[str]:
 
 
 def all_suggested(task: Task) -> dict[int, list[str]]:
-    """Return the suggested labels by unit key, for all units of a task that have suggestions."""
+    """Return the suggested labels of a task's units, by unit key. Units without suggestions are left out."""
     if not task.suggest:
         return {}
     lists: dict[int, list[list[str]]] = {}
@@ -53,13 +54,13 @@ def all_suggested(task: Task) -> dict[int, list[str]]:
 
 
 def shown_to(annotator: Annotator, unit: Unit) -> list[str]:
-    """Return the suggestions that an annotator sees, as stored. The list is empty if they are hidden (is_blind)."""
+    """Return the suggestions that an annotator sees, as stored labels; an empty list if they are hidden (is_blind)."""
     task = unit.task
     return suggested(unit) if task.suggest and not is_blind(annotator.pseudonym, task, unit.item.key) else []
 
 
 def seen_by(annotator: Annotator, unit: Unit) -> list[str]:
-    """Return the suggestions that an annotator sees, in the words that they can submit, such as sides of a pair."""
+    """Return the suggestions that an annotator sees, as labels that they can submit, such as the sides of a pair."""
     labels = shown_to(annotator, unit)
     return labels_as_seen(annotator, [(unit, label) for label in labels]) if labels else []
 
@@ -67,8 +68,7 @@ def seen_by(annotator: Annotator, unit: Unit) -> list[str]:
 def is_blind(pseudonym: str, task: Task, key: str) -> bool:
     """Return whether the suggestions for an item are hidden from an annotator.
 
-    This is decided at random for each combination of annotator and item. The result is the same if the annotator opens
-    the item again.
+    The result is random for each pair of annotator and item, but stays the same if the annotator opens the item again.
 
     key: id of the item.
     """
@@ -76,10 +76,10 @@ def is_blind(pseudonym: str, task: Task, key: str) -> bool:
 
 
 def suggestions_shown(rows: Any) -> pa.Array:
-    """Return whether the author of each judgment saw suggestions.
+    """Return whether the annotator saw suggestions, for each judgment.
 
-    The value is None if nothing was suggested, or if the judgment is a skip, was imported, or is an adjudicator's
-    decision.
+    The value is None if there were no suggestions, or if the judgment is a skip, an adjudicator's decision, or
+    imported.
     """
     export, shown = rows.export, []
     keys = zip(rows.judged["pk"].to_pylist(), rows.judged["item__key"].to_pylist(), strict=True)
@@ -91,12 +91,12 @@ def suggestions_shown(rows: Any) -> pa.Array:
     return pa.array(shown, pa.bool_())
 
 
-# --- The comparison of answers with and without suggestions. What is shown is decided at random for each combination of
-# person and unit, so the difference between the two arms is the effect of showing a suggestion.
+# --- The comparison of answers with and without suggestions. Suggestions are shown at random for each annotator and
+# unit, so the difference between the two arms is the effect of showing them.
 
 
-FIRST = 5  # number of suggestions at the top of the list with which a set of labels is compared
-MOST_LABELS = 20  # maximum number of labels for which the ledger has shares, the most frequent first
+FIRST = 5  # number of top suggestions that sets of labels are compared with
+MOST_LABELS = 20  # maximum number of labels for which the results have shares; the most frequent are kept
 ARMS = {"shown": True, "blind": False}
 
 
@@ -107,7 +107,7 @@ class Answer(NamedTuple):
     unit: key of the unit.
     is_shown: whether the suggestions were shown.
     chosen: the chosen labels.
-    first: the first suggested labels, even if they were hidden.
+    first: the top suggestions, whether or not they were shown.
     seconds: working time; None if unknown.
     """
 
@@ -120,21 +120,23 @@ class Answer(NamedTuple):
 
     @property
     def score(self) -> float:
-        """The score of the suggestion if this answer is the truth: F1, which is 0 or 1 for a single label."""
+        """The F1 of the top suggestions if this answer is the truth. For a single label, it is 0 or 1."""
         return f1(self.chosen, self.first)
 
 
-def ledger(systems: Sequence[str], answers: Sequence[Answer], *, is_several: bool) -> dict[str, Any]:
-    """Return the comparison of the two arms, as JSON data.
+def effect_of_suggestions(systems: Sequence[str], answers: Sequence[Answer], *, is_several: bool) -> dict[str, Any]:
+    """Compare answers with and without suggestions. Return the results as JSON data.
 
     systems: predictors whose labels were suggested.
     is_several: whether an answer is a set of labels.
 
-    first: number of suggestions at the top of the list to which the figures refer.
+    The result has:
+
+    first: number of top suggestions that the figures refer to.
     shown, blind: the figures of each arm, see `_figures`.
-    score: the difference in the suggester's score, shown minus blind, with its interval.
+    score: the difference in the suggestions' mean score, shown minus blind, with its interval.
     labels: for the most frequent labels, the share of answers with the label in each arm, and the difference.
-    people: a row for each annotator, with `shown` and `blind` figures for their answers.
+    people: a row for each annotator, with the `shown` and `blind` figures of their answers.
     """
     by_person: dict[str, list[Answer]] = {}
     for answer in answers:
@@ -145,33 +147,36 @@ def ledger(systems: Sequence[str], answers: Sequence[Answer], *, is_several: boo
         "systems": list(systems),
         "several": is_several,
         "first": FIRST if is_several else 1,
-        **_both(answers),
-        "score": _difference(answers, attrgetter("score")),
-        "labels": [_of_label(label, answers) for label in most_frequent],
-        "people": [{"annotator": person, **_both(of_person)} for person, of_person in sorted(by_person.items())],
+        **_figures_by_arm(answers),
+        "score": _compare_arms(answers, attrgetter("score")),
+        "labels": [_compare_label(label, answers) for label in most_frequent],
+        "people": [
+            {"annotator": person, **_figures_by_arm(person_answers)}
+            for person, person_answers in sorted(by_person.items())
+        ],
     }
 
 
-def _both(answers: Sequence[Answer]) -> dict[str, dict[str, Any]]:
+def _figures_by_arm(answers: Sequence[Answer]) -> dict[str, dict[str, Any]]:
     return {arm: _figures([answer for answer in answers if answer.is_shown is shown]) for arm, shown in ARMS.items()}
 
 
 def _figures(answers: Sequence[Answer]) -> dict[str, Any]:
-    """Return the figures of some answers of one arm. Means are None if there are no answers.
+    """Return the figures of one arm's answers. Means and shares are None if there are no answers.
 
     answers: number of answers.
     score: mean score of the suggestions if the answers are the truth.
-    exactly: number of answers that consist of exactly the first suggestions.
+    exactly: number of answers that equal the top suggestions.
     concepts: mean number of labels per answer.
-    taken: share of the first suggestions that people chose.
-    among: share of the chosen labels that are among the first suggestions.
-    agreement: mean F1 of the pairs of answers to the same unit; for single labels, the share of equal pairs.
+    taken: share of the top suggestions that annotators chose.
+    among: share of the chosen labels that are among the top suggestions.
+    agreement: mean F1 of pairs of answers to the same unit; for single labels, the share of equal pairs.
     pairs: number of these pairs.
     seconds: median working time.
     """
     labels = sum(len(answer.chosen) for answer in answers)
     common = sum(len(answer.chosen & answer.first) for answer in answers)
-    alike = list(_alike(answers))
+    similarities = list(_pair_similarities(answers))
     times = [answer.seconds for answer in answers if answer.seconds is not None]
     return {
         "answers": len(answers),
@@ -180,20 +185,20 @@ def _figures(answers: Sequence[Answer]) -> dict[str, Any]:
         "concepts": labels / len(answers) if answers else None,
         "taken": common / sum(len(answer.first) for answer in answers) if answers else None,
         "among": common / labels if labels else None,
-        "agreement": fmean(alike) if alike else None,
-        "pairs": len(alike),
+        "agreement": fmean(similarities) if similarities else None,
+        "pairs": len(similarities),
         "seconds": median(times) if times else None,
     }
 
 
-def _alike(answers: Sequence[Answer]) -> Iterator[float]:
-    """Yield how similar each pair of answers to the same unit is."""
-    for _, of_unit in groupby(sorted(answers, key=attrgetter("unit")), key=attrgetter("unit")):
-        yield from (f1(one.chosen, other.chosen) for one, other in combinations(of_unit, 2))
+def _pair_similarities(answers: Sequence[Answer]) -> Iterator[float]:
+    """Yield the F1 of each pair of answers to the same unit."""
+    for _, unit_answers in groupby(sorted(answers, key=attrgetter("unit")), key=attrgetter("unit")):
+        yield from (f1(first.chosen, second.chosen) for first, second in combinations(unit_answers, 2))
 
 
-def _difference(answers: Sequence[Answer], value_of: Callable[[Answer], float]) -> dict[str, float | None]:
-    """Return the difference between the arms, with an interval clustered by annotator and by unit."""
+def _compare_arms(answers: Sequence[Answer], value_of: Callable[[Answer], float]) -> dict[str, float | None]:
+    """Return the difference between the arms' mean values, with an interval clustered by annotator and by unit."""
     people, units = (
         {key: number for number, key in enumerate(dict.fromkeys(map(attrgetter(name), answers)))}
         for name in ("person", "unit")
@@ -210,22 +215,30 @@ def _difference(answers: Sequence[Answer], value_of: Callable[[Answer], float]) 
     return dict(zip(("value", "low", "high"), (difference.value, *ends), strict=True))
 
 
-def _of_label(label: str, answers: Sequence[Answer]) -> dict[str, Any]:
+def _compare_label(label: str, answers: Sequence[Answer]) -> dict[str, Any]:
     def share(answers: Sequence[Answer]) -> float | None:
         return fmean(label in answer.chosen for answer in answers) if answers else None
 
     shares = {arm: share([answer for answer in answers if answer.is_shown is shown]) for arm, shown in ARMS.items()}
-    return {"label": label, **shares, "difference": _difference(answers, lambda answer: float(label in answer.chosen))}
+    return {
+        "label": label,
+        **shares,
+        "difference": _compare_arms(answers, lambda answer: float(label in answer.chosen)),
+    }
 
 
-# --- Words and tables
+# --- Text and tables
 
 
 ALL = "all"
 
 
 def effect_words(results: Mapping[str, Any], blind_share: float) -> list[str]:
-    """Return sentences about the comparison."""
+    """Return sentences that summarize the effect of suggestions.
+
+    results: result of `effect_of_suggestions`.
+    blind_share: share of the (annotator, item) pairs for which suggestions are hidden.
+    """
     shown, blind = results["shown"], results["blind"]
     sentences = [
         f"People saw labels by {', '.join(results['systems'])} beside the answers, except for a random "
@@ -244,27 +257,29 @@ def effect_words(results: Mapping[str, Any], blind_share: float) -> list[str]:
             f"The suggested label is the answer in {percent(shown['score'])} of {counts[0]}, and in "
             f"{percent(blind['score'])} of {counts[1]}: {points(results['score'])} percentage points."
         )
-    sentences.append("The predictions would seem better by this much if answers with suggestions measured them.")
+    sentences.append("Measured on answers with suggestions, the predictions would seem better by this difference.")
     return sentences
 
 
-def effect_tables(results: Mapping[str, Any], called: Callable[[str], str]) -> list[Table]:
-    """Return the table of both arms, and the table of annotators.
+def effect_tables(results: Mapping[str, Any], name_of: Callable[[str], str]) -> list[Table]:
+    """Return a table that compares both arms, and a table of annotators.
 
-    called: function that returns the display name of a label.
+    name_of: function that returns a label's display name.
     """
-    return [_effect_table(results, called), _people_table(results)]
+    return [_effect_table(results, name_of), _people_table(results)]
 
 
-def _effect_table(results: Mapping[str, Any], called: Callable[[str], str]) -> Table:
+def _effect_table(results: Mapping[str, Any], name_of: Callable[[str], str]) -> Table:
     """Return a table with a row for each figure, and for the share of each label."""
     shown, blind, first = results["shown"], results["blind"], results["first"]
 
-    def row(name: str, key: str, written: Callable[[Any], str], difference: Any = None) -> dict[str, Any]:
-        cells = {arm: written(results[arm][key]) if results[arm][key] is not None else NOT_MEASURED for arm in ARMS}
+    def row(name: str, key: str, format_value: Callable[[Any], str], difference: Any = None) -> dict[str, Any]:
+        cells = {
+            arm: format_value(results[arm][key]) if results[arm][key] is not None else NOT_MEASURED for arm in ARMS
+        }
         return {"figure": name, **cells, "difference": points(difference) if difference else ""}
 
-    of_sets = [
+    set_rows = [
         row("labels per answer", "concepts", "{:.1f}".format),
         row(f"share of the first {first} that were chosen", "taken", percent),
         row(f"share of chosen labels among the first {first}", "among", percent),
@@ -273,12 +288,12 @@ def _effect_table(results: Mapping[str, Any], called: Callable[[str], str]) -> T
     rows = [
         row("answers", "answers", "{:,}".format),
         row(score, "score", percent, results["score"]),
-        *(of_sets if results["several"] else ()),
+        *(set_rows if results["several"] else ()),
         row("agreement of two answers" if results["several"] else "pairs of equal answers", "agreement", percent),
         row("median seconds", "seconds", "{:.1f}".format),
         *(
             {
-                "figure": f"label {called(label['label'])}",
+                "figure": f"label {name_of(label['label'])}",
                 **{arm: percent(label[arm]) for arm in ARMS},
                 "difference": points(label["difference"]),
             }
@@ -295,10 +310,9 @@ def _effect_table(results: Mapping[str, Any], called: Callable[[str], str]) -> T
 
 
 def _people_table(results: Mapping[str, Any]) -> Table:
-    """Return a table with two rows for each annotator and for all annotators together.
+    """Return a table with a row for each arm, first of all annotators and then of each annotator.
 
-    One row is for answers given with suggestions, and the other for answers given without suggestions. A row is omitted
-    if it would contain no answers.
+    Rows without answers are left out.
     """
     rows = [
         {"annotator": figures.get("annotator", ALL), "arm": arm, **figures[arm]}
@@ -307,7 +321,7 @@ def _people_table(results: Mapping[str, Any]) -> Table:
         if figures[arm]["answers"]
     ]
     first, several = results["first"], results["several"]
-    of_sets = (
+    set_columns = (
         _number("concepts", "labels per answer", "{:.1f}".format),
         _number("taken", f"share of the first {first} that were chosen", percent),
         _number("among", f"share of chosen labels among the first {first}", percent),
@@ -316,7 +330,7 @@ def _people_table(results: Mapping[str, Any]) -> Table:
         Column("annotator", "annotator"),
         Column("arm", "suggestions", says=lambda row: {"shown": "shown", "blind": "not shown"}[row["arm"]]),
         numbered("answers", "answers"),
-        *(of_sets if several else ()),
+        *(set_columns if several else ()),
         Column(
             "exactly",
             f"answers that equal the first {first}" if several else "answers that equal it",
@@ -341,7 +355,7 @@ def _number(key: str, heading: str, format_value: Callable[[float], str]) -> Col
 
 
 def answers(task: Task) -> Iterable[Answer]:
-    """Yield the answers in force to the units with suggestions, without those to hidden gold answers."""
+    """Yield the current answers to units with suggestions. Hidden gold answers are left out."""
     labels, form = all_suggested(task), task.kind.form
     first = FIRST if form.several else 1
     answers = Judgment.objects.answers().live().filter(unit__in=task.units.exported(), lease__isnull=False)
@@ -376,7 +390,7 @@ class Suggestions(QualityControl):
     def section(self, task: Task) -> dict[str, Any] | None:
         if not task.suggest:
             return None
-        return ledger(task.suggest, list(answers(task)), is_several=task.kind.form.several)
+        return effect_of_suggestions(task.suggest, list(answers(task)), is_several=task.kind.form.several)
 
     def panel(self, task: Task, results: Any) -> Panel | None:
         if results is None:

@@ -1,7 +1,7 @@
-"""The quality control `review`: people accept, correct or reject a text that somebody else has written.
+"""The quality control `review`: reviewers accept, correct or reject a text that another annotator has written.
 
-The first answer to a unit is the text. Once it is there, the unit asks its reviewers, who see the text but neither who
-wrote it nor each other's answers. If all of them accept it, it is the label; otherwise, an adjudicator decides.
+The first answer to a unit is the text. The unit then goes to its reviewers, who see the text, but neither its author
+nor each other's answers. If all reviewers accept the text, it becomes the label. Otherwise, an adjudicator decides.
 """
 
 from collections import Counter
@@ -33,7 +33,10 @@ def _writing(task: Task) -> Writing:
 
 
 def verdict(answer: str, text: str) -> str:
-    """Return what a reviewer's answer says of the text."""
+    """Classify a reviewer's answer as one of VERDICTS.
+
+    text: the text under review.
+    """
     return ACCEPTED if answer == text else REJECTING if answer == REJECTED else CORRECTED
 
 
@@ -42,9 +45,10 @@ class TextReview(QualityControl):
     manifest_key = "review"
 
     def stored(self, answer: Answer, unit: Unit, annotator: Annotator) -> Answer:
-        """Return the answer without the mark of an accepted text.
+        """Return the answer without the prefix that marks an accepted text.
 
-        Raise InvalidAnswer if it rejects a text that the person does not review, or accepts one that is not shown.
+        Raise InvalidAnswer if the answer rejects a text that the annotator isn't reviewing, or accepts a text that the
+        annotator doesn't see.
         """
         if answer.label != REJECTED and not answer.label.startswith(MARK):
             return answer
@@ -61,9 +65,9 @@ class TextReview(QualityControl):
         return replace(answer, label=text)
 
     def undo_refusal(self, judgment: Judgment, unit: Unit) -> str:
-        """Return why a text cannot be undone: somebody else is reviewing it or has reviewed it.
+        """Return the reason if a text can't be undone, because another annotator is reviewing or has reviewed it.
 
-        After an undo, the unit needs a text from one person again.
+        If it can be undone, the unit again needs a text from a single annotator.
         """
         first = unit.judgments.live().answers().exclude(label=REJECTED).order_by("pk").first()
         if first != judgment:
@@ -79,19 +83,19 @@ class TextReview(QualityControl):
         )
 
     def decided(self, unit: Unit, answers: Sequence[str], label: str | None) -> tuple[str, str, str] | int | None:
-        people = 1 + _writing(unit.task).reviewers
+        total = 1 + _writing(unit.task).reviewers
         if label != REJECTED:
-            if len(answers) < people:
-                return people
+            if len(answers) < total:
+                return total
             if len(set(answers)) == 1:
                 return None
         return "conflicted", unit.task.on_conflict, ""
 
     def section(self, task: Task) -> dict[str, Any]:
-        """Count the verdicts on each text that has all its reviews, by language.
+        """Return the verdicts on fully reviewed texts, by language and in total, as JSON data.
 
-        Each row has the numbers of texts, of those that all reviewers accepted, and of each verdict. `accepted_by_all`
-        is the share of texts with its interval.
+        Each row has the number of texts, the number accepted by all reviewers (by_all) with its share and interval, and
+        the number of each verdict.
         """
         answers = Judgment.objects.live().answers().filter(unit__task=task).order_by("unit", "pk")
         by_unit: dict[tuple[int, str], list[str]] = {}
@@ -136,7 +140,7 @@ def _table(rows: Sequence[Mapping[str, Any]]) -> Table:
         Column("share", "accepted by all", NUMBER, lambda row: estimate(row["share"])),
         *(numbered(name, f"{name} by a reviewer") for name in VERDICTS),
     )
-    return table("Texts and what their reviewers answered", columns, rows)
+    return table("Review verdicts by language", columns, rows)
 
 
 register(TextReview())

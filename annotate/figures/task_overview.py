@@ -78,7 +78,7 @@ def load_overview() -> Overview:
             "contested": contested.get(task.pk, {}),
             "contesting": contesting.get(task.name),
             "read": task.name in read,
-            "unseconded": row["done"] < row["units"] and check_report.unseconded(task, able),
+            "unseconded": row["done"] < row["units"] and check_report.lacks_second_adjudicator(task, able),
         }
         rows.append(full_row | {"next": _next_step(task, full_row, queues, able)})
         waits += _waiting_rows(task, full_row, queues, able)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from annotate.controls.audit_report import whole_percent
-from annotate.controls.replenishment import remarks, standing_table
+from annotate.controls.replenishment import class_progress_table, remarks
 from annotate.core.aggregation.answer_table import at_first, needed
 from annotate.core.draws.splits import SPLITS
 from annotate.goldsets import form_extras
@@ -221,7 +221,7 @@ def _concepts(section: Section, kind: Kind, manifest: dict[str, Any]) -> Context
 def _sets(section: Section, kind: Kind, manifest: dict[str, Any]) -> Context:
     languages, standing = section["languages"], section["standing"]
     return {
-        "standing": parts(standing_table(standing)) if standing else None,
+        "standing": parts(class_progress_table(standing)) if standing else None,
         **{name: any(draw[name] for draw in languages.values()) for name in ("published", "short", "faults")},
         "remarks": [remark for language, draw in languages.items() for remark in remarks(language, draw)],
     }

@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import Avg, Count, Max, Min
 
 from annotate.controls import honeypots
-from annotate.controls.replenishment import standing
+from annotate.controls.replenishment import class_progress
 from annotate.core.estimation.proportions import proportion
 from annotate.goldsets import form_extras
 from annotate.goldsets.export import Export
@@ -112,7 +112,7 @@ def _sets(export: Export) -> dict[str, Any]:
             for draw in draws
         },
         # Progress of each language if annotators decide the classes.
-        "standing": standing(export.task) if export.balancing.by_people else [],
+        "standing": class_progress(export.task) if export.balancing.by_people else [],
     }
 
 

@@ -19,7 +19,7 @@ from django.utils.text import slugify
 
 from annotate.controls import honeypots
 from annotate.controls.honeypots import rule as rule_of
-from annotate.controls.replenishment import standing, standing_table
+from annotate.controls.replenishment import class_progress, class_progress_table
 from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer
 from annotate.figures import (
@@ -136,7 +136,7 @@ def quality(request: UserRequest, task: Task) -> HttpResponse:
         counted_at=counted_at,
         panels=[(panel, _table_of(panel, sort_of(request))) for panel in report["panels"]],
         **_further(task, report["further_work"], decides=decides),
-        classes_table=standing_table(report["classes"]) if report["classes"] else None,
+        classes_table=class_progress_table(report["classes"]) if report["classes"] else None,
         decides=decides,
     )
 
@@ -217,7 +217,7 @@ def _progress_of(task: Task) -> dict[str, Any]:
         "panels": panels(task),
         "undecidable": overview_report.undecidable(task_overview.undecidable(task)),
         "further_work": further_work(task) if task.is_open else None,
-        "classes": standing(task),
+        "classes": class_progress(task),
     }
 
 

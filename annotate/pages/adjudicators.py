@@ -16,7 +16,7 @@ from django.urls import reverse
 from django.utils.translation import gettext as _
 from django.utils.translation import gettext_lazy, ngettext
 
-from annotate.controls.pair_order import sets, sides_of
+from annotate.controls.pair_order import reply_sets, sides_of
 from annotate.core import stages
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds.interface_language import label_name
@@ -78,7 +78,7 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
     for judgment, as_seen in zip(judgments, labels, strict=True):
         judgment.seen = as_seen
     advice = kind.pages.advise(unit, case_summary.usual_languages(unit.task, annotator) if blind else None)
-    compared_sets = sets(sides_of(annotator, unit), unit.item, kind)
+    compared_sets = reply_sets(sides_of(annotator, unit), unit.item, kind)
     return {
         "blind": blind,
         "decides": True,

@@ -8,7 +8,7 @@ from django.template.loader import render_to_string
 from django.utils.safestring import mark_safe
 
 from annotate.actions.action import ActionError, Outcome, action
-from annotate.controls.pair_order import sets
+from annotate.controls.pair_order import reply_sets
 from annotate.core.option import Option
 from annotate.kinds import Kind
 from annotate.kinds.files import KindError, read_kind
@@ -94,7 +94,7 @@ def _question(lease: Lease, permit: Permit) -> dict[str, Any]:
     sides = next(filter(None, (control.invented_sides(kind) for control in kind.hooks["invented_sides"])), None)
     if not (kind.form.preview or sides):
         return item_view.question(lease, permit)
-    context = {**item_view.record(item, kind), **sets(sides, item, kind), **kind.pages.ask(lease.unit, permit)}
+    context = {**item_view.record(item, kind), **reply_sets(sides, item, kind), **kind.pages.ask(lease.unit, permit)}
     return {"lease": lease, "question": kind.form.preview or kind.pages.question, **context}
 
 

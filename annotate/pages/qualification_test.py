@@ -14,7 +14,7 @@ from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
 from annotate.controls import qualification as qualifying
-from annotate.controls.pair_order import sets, sides_of_question
+from annotate.controls.pair_order import reply_sets, sides_of_question
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds.interface_language import label_name
 from annotate.models import Annotator, Task, Trial, TrialAnswer, Unit
@@ -178,7 +178,7 @@ def _question_context(question: TrialAnswer, permit: Permit, posted: QueryDict |
         "question": question,
         "of": question.trial.answers.count(),
         **item_view.record(item, kind),
-        **sets(sides_of_question(question), item, kind),
+        **reply_sets(sides_of_question(question), item, kind),
         **kind.pages.ask(Unit(task=permit.task, item=item), permit),
         **concept_picker.of_question(item, permit, posted),
     }
@@ -231,7 +231,7 @@ def _result(trial: Trial, permit: Permit) -> dict[str, Any]:
             {
                 **_answer_context(missed, permit.task),
                 **item_view.record(missed.gold_answer.item, permit.task.kind),
-                **sets(sides_of_question(missed), missed.gold_answer.item, permit.task.kind),
+                **reply_sets(sides_of_question(missed), missed.gold_answer.item, permit.task.kind),
             }
             for missed in qualifying.missed(trial)
         ],

@@ -4,7 +4,7 @@ from functools import partial
 
 import pytest
 
-from annotate.controls.replenishment import standing
+from annotate.controls.replenishment import class_progress
 from annotate.kinds import Answer
 from annotate.models import Task
 from annotate.work.judgments import judge
@@ -35,7 +35,7 @@ def test_people_at_once_draw_no_document_twice_and_none_too_many(predictions, ki
                 judge(reader, lease.pk, Answer(truth(lease.unit)))
 
     assert at_once(*(partial(work, reader) for reader in people)) == [None] * 6
-    cells = standing(task)
+    cells = class_progress(task)
     assert [(cell["short"], cell["over"]) for cell in cells] == [(0, False)] * 6
     assert all(cell["right"] <= NEEDED for cell in cells)
     # Each drawn reserve is a unit, and no draw was wasted.

@@ -8,7 +8,7 @@ import pytest
 from django.core.management import CommandError
 
 from annotate.actions.registry import call_command
-from annotate.controls.replenishment import draw_short, standing
+from annotate.controls.replenishment import class_progress, draw_short
 from annotate.evaluation.measurement import evaluate
 from annotate.kinds import Answer
 from annotate.models import Task
@@ -93,7 +93,7 @@ def test_documents_are_drawn_until_each_class_has_its_number_and_no_more_than_th
     assert task.units.count() == 48
     read_all(task, readers[2:], say_truth)
     read_all(task, readers * 9, say_truth)
-    cells = standing(task)
+    cells = class_progress(task)
     assert [(cell["short"], cell["over"], cell["waiting"]) for cell in cells] == [(0, False, 0)] * 6
     assert all(cell["labelled"] >= NEEDED for cell in cells)
     # A class has more than needed only if documents predicted as another class turned out to belong to it.
@@ -147,9 +147,9 @@ def test_a_class_of_which_nothing_is_left_stays_short_and_the_set_says_so(predic
     output = opened("topics", kind, labels=CLASSES, short="fill", **SETS | {"test": 60, "languages": "de"})
     assert "Note: de, sports: " in output
     task = Task.objects.get()
-    assert [(cell["left"], cell["short"] > 0, cell["over"]) for cell in standing(task)] == [(0, True, False)] * 3
+    assert [(cell["left"], cell["short"] > 0, cell["over"]) for cell in class_progress(task)] == [(0, True, False)] * 3
     read_all(task, readers * 5, say_truth)
-    cells = standing(task)
+    cells = class_progress(task)
     assert all(cell["over"] and cell["left"] == 0 and cell["short"] for cell in cells)
     exported("topics", tmp_path / "gold")
     manifest = json.loads((tmp_path / "gold/manifest.json").read_text())
@@ -176,7 +176,7 @@ def test_an_answer_stands_where_nothing_can_be_drawn_and_a_later_one_draws_it(pr
     assert draw_short(task.pk, "de") == 0
     call_command("reopen", "topics")
     assert task.units.count() > 48
-    assert {cell["short"] for cell in standing(task)} == {0}
+    assert {cell["short"] for cell in class_progress(task)} == {0}
 
 
 def test_more_is_drawn_once_it_is_a_tenth_of_what_waits_so_that_no_count_tells_what_was_predicted(
@@ -196,7 +196,7 @@ def test_more_is_drawn_once_it_is_a_tenth_of_what_waits_so_that_no_count_tells_w
     lease = undo(reader, task)
     judge(reader, lease.pk, Answer(lease.unit.predicted))
     assert task.units.count() == 27
-    assert sum(cell["short"] for cell in standing(task)) == 0
+    assert sum(cell["short"] for cell in class_progress(task)) == 0
 
 
 def test_sets_that_people_cannot_fill_are_refused(predictions, kind):

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from annotate.actions.registry import call_command
 from annotate.controls import honeypots
-from annotate.controls.honeypots import before
+from annotate.controls.honeypots import count_before_last
 from annotate.controls.qualification import grant
 from annotate.core import stages
 from annotate.figures import personal_progress
@@ -53,11 +53,11 @@ def one_after_the_other(work, states):
     """Count the coming honeypots by checking before each unit whether it is a honeypot's turn in its language."""
     states = {language: dict(state) for language, state in states.items()}
     for state in states.values():
-        state["given"] = sum(map(state["is_pot"], range(state["place"]))) - state["late"]
+        state["given"] = sum(map(state["is_honeypot"], range(state["place"]))) - state["late"]
     work, came = list(work), 0
     while work:
         state = states[work[0]]
-        scheduled = sum(map(state["is_pot"], range(state["place"] + 1)))
+        scheduled = sum(map(state["is_honeypot"], range(state["place"] + 1)))
         if scheduled > state["given"] and state["pool"]:
             state["pool"] -= 1
             state["given"] += 1
@@ -76,7 +76,7 @@ def languages(draw):
         "pool": draw(st.integers(0, 6)),
         "place": draw(st.integers(0, 30)),
         "late": draw(st.integers(-3, 5)),
-        "is_pot": lambda place: at[place // size % len(at)] == place % size,
+        "is_honeypot": lambda place: at[place // size % len(at)] == place % size,
     }
 
 
@@ -84,9 +84,8 @@ def languages(draw):
 def test_the_count_of_coming_honeypots_matches_a_simulation(work, schedules):
     states = dict(zip(("en", "de", "fr"), schedules, strict=True))
     waiting = Counter(work)
-    assert sum(before(waiting[language], **state) for language, state in states.items()) == one_after_the_other(
-        work, states
-    )
+    coming = sum(count_before_last(waiting[language], **state) for language, state in states.items())
+    assert coming == one_after_the_other(work, states)
 
 
 # --- in the queue

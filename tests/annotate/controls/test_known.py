@@ -197,7 +197,7 @@ def test_decoys_of_one_task_are_not_known_to_the_next(labelled, posts, ann, veri
     labelled([(DUTCH, "nl")])
     task = verify({"de": posts(1)}, decoy_share=1).task
     say(task, ann, ["de", "de"])
-    assert len(hidden_posts.known_units(task.draw.corpus)) == 2
+    assert len(hidden_posts.load_labelled_units(task.draw.corpus)) == 2
     assert verify({"de": posts(1)}, name="next", decoy_share=1).decoys["de"] == 1
 
 
@@ -206,7 +206,7 @@ def test_decoys_lie_anywhere_among_the_others(posts, verify):
     task, places = verify({"de": drawn}).task, Counter()
     for number in range(300):
         task.secret = str(number)
-        order = hidden_posts.mixed(task, drawn, decoys, "de")
+        order = hidden_posts.insert_decoys(task, drawn, decoys, "de")
         assert [item for item in order if item in drawn] == drawn
         places.update(place for place, item in enumerate(order) if item in decoys)
     assert set(places) == set(range(7))

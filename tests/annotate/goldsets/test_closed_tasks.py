@@ -7,7 +7,7 @@ from django.contrib.auth.models import User
 from django.core.management import CommandError
 
 from annotate.actions.registry import call_command
-from annotate.controls.decoys import known_units
+from annotate.controls.decoys import load_labelled_units
 from annotate.core import stages
 from annotate.figures.queue_states import queue_states
 from annotate.figures.task_overview import load_overview
@@ -145,7 +145,7 @@ def test_an_unconfirmed_label_is_exported_in_a_stratum_of_its_own_and_is_no_know
     assert rows == [("fr", "unconfirmed", "one"), ("en", "unconfirmed", "one"), ("de", "disputed", "one")]
     assert "| `unconfirmed` |" in card_of(out)[1]
     third = unconfirmed.units.get(position=3)
-    assert known_units(third.item.corpus) == {third.item_id: [third]}
+    assert load_labelled_units(third.item.corpus) == {third.item_id: [third]}
 
 
 def test_where_there_is_an_adjudicator_what_waits_for_them_waits_on_unless_it_is_left_out(unconfirmed, person):

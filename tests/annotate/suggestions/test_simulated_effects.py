@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.stats import binom
 
-from annotate.controls.suggestions import Answer, ledger
-from annotate.evaluation.blind_arm import build_reference
+from annotate.controls.suggestions import Answer, effect_of_suggestions
+from annotate.evaluation.blind_arm import reference_of
 
 RUNS, LABELS = 200, 4
 
@@ -42,7 +42,7 @@ def simulated(rng, follow, *, units=400, people=10, readers=3, blind_share=0.2, 
 def runs(follow, **how):
     for seed in range(RUNS):
         answers, expected, unaided = simulated(np.random.default_rng(seed), follow, **how)
-        yield ledger(["mine@1"], answers, is_several=False), expected, unaided
+        yield effect_of_suggestions(["mine@1"], answers, is_several=False), expected, unaided
 
 
 @pytest.mark.slow
@@ -130,7 +130,7 @@ def _majority(number, right):
 
 def test_a_small_comparison_has_the_figures_that_are_counted_by_hand():
     answers, *_ = simulated(np.random.default_rng(1), 0.5, units=60, people=4)
-    result = ledger(["mine@1"], answers, is_several=False)
+    result = effect_of_suggestions(["mine@1"], answers, is_several=False)
     for arm, is_shown in (("shown", True), ("blind", False)):
         of_arm = [answer for answer in answers if answer.is_shown is is_shown]
         equal = sum(answer.chosen == answer.first for answer in of_arm)
