@@ -70,14 +70,14 @@ OF_ANNOTATORS = [
     path("invite/<str:token>/", account.accept_invite, name="invite"),
     path("welcome/<str:token>/", account.first_manager, name="first-manager"),
     path("account/", account.account, name="account"),
-    page("account/disturbing/", start_page.take_disturbing, "disturbing", "annotate", POST),
+    page("account/disturbing/", start_page.choose_disturbing, "disturbing", "annotate", POST),
     path("account/password/", account.change_password, name="password"),
     page("account/preferences/", self_service.preferences, "preferences", OWN, BOTH),
     page("account/languages/", self_service.languages, "languages", "annotate", BOTH),
     path("forgotten/", account.forgotten, name="forgotten"),
     path("forgotten/<uidb64>/<token>/", account.Reset.as_view(), name="reset"),
-    page("replies/<int:flag>/read/", start_page.put_reply_away, "reply-read", "annotate", POST),
-    page("notes/<int:note>/read/", start_page.put_note_away, "note-read", "annotate", POST),
+    page("replies/<int:flag>/read/", start_page.dismiss_reply, "reply-read", "annotate", POST),
+    page("notes/<int:note>/read/", start_page.dismiss_note, "note-read", "annotate", POST),
 ]
 IN_A_TASK = [
     page("", annotators.queue, "queue", PERMIT),

@@ -83,7 +83,7 @@ def concepts(request: Request, permit: Permit) -> list[concept_picker.Row]:
     if permit.task.vocabulary_id is None:
         raise NotFound("The answers of this task are not concepts. GET the task for a list of its answers.")
     try:
-        return Listing(version_of(permit.task), query["language"]).found(query["typed"], list(permit.levels))
+        return Listing(version_of(permit.task), query["language"]).search(query["typed"], list(permit.levels))
     except VocabularyError as error:
         raise InvalidAnswer(str(error)) from error
 

@@ -33,7 +33,7 @@ from annotate.kinds.interface_language import label_name
 from annotate.manager_pages import action_forms, setup_steps
 from annotate.models import Task
 from annotate.pages.access import Guard, UserRequest, View, may, status_of
-from annotate.pages.account import nearest
+from annotate.pages.account import nearest_page
 from annotate.pages.error_responses import refusal_page
 from annotate.pages.middleware import NOT_KEPT
 from annotate.reports.tables import LazyList, Table, as_csv
@@ -161,7 +161,7 @@ def keeps_form(view: View, guard: Guard) -> View:
         pages: dict[str, str] = request.session.get(AGAIN, {})
         if request.method == "GET" and is_again:
             if address not in pages:
-                return redirect(nearest(address))
+                return redirect(nearest_page(address))
             return guard(lambda *_args, **_arguments: HttpResponse(pages[address]))(request, **arguments)
         is_from_browser = "text/html" in request.headers.get("Accept", "") and not request.htmx
         if request.method != "POST" or not is_from_browser:

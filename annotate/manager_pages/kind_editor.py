@@ -28,7 +28,7 @@ from annotate.manager_pages.action_forms import label_of
 from annotate.manager_pages.corpus_setup import records_address
 from annotate.manager_pages.dashboard import manage_page
 from annotate.pages.access import UserRequest
-from annotate.pages.item_view import rendered
+from annotate.pages.item_view import render_markdown
 from annotate.pages.kind_preview import languages_of, preview, usual_language
 from annotate.quality.guideline_versions import in_language
 from annotate.work.routes import register_languages
@@ -382,5 +382,9 @@ def _preview(kind: Kind, language: str, corpus: str) -> dict[str, Any]:
         language = usual_language(kind)
     is_translated = language in dict(settings.LANGUAGES)
     with override(language if is_translated else get_language()):
-        html = preview(kind, language, corpus if _corpus(corpus) else "", alone=False)
-    return {"preview": html, "guidelines": rendered(in_language(language, kind.guidelines) or ""), "shown": language}
+        html = preview(kind, language, corpus if _corpus(corpus) else "", standalone=False)
+    return {
+        "preview": html,
+        "guidelines": render_markdown(in_language(language, kind.guidelines) or ""),
+        "shown": language,
+    }

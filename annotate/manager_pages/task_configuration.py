@@ -32,7 +32,7 @@ from annotate.manager_pages.action_forms import Field, choices_of, label_of
 from annotate.manager_pages.dashboard import done, log_change, manage_page, shows_figures, sort_of
 from annotate.models import Delivery, Guidelines, LanguageRoute, Task, Webhook
 from annotate.pages.access import UserRequest, may, status_of, text_of
-from annotate.pages.item_view import markdown, rendered
+from annotate.pages.item_view import render_guidelines, render_markdown
 from annotate.quality.guideline_versions import ENGLISH, current, new_version, newest_of, versions
 from annotate.reports.tables import NUMBER, SENTENCE, SHORT, Cell, Column, Table, many, table, when
 from annotate.work import closure, webhook_outbox
@@ -273,7 +273,7 @@ def preview(request: UserRequest, task: Task) -> HttpResponse:
     """Show the guidelines as annotators will see them. POST fields: those of `add`."""
     text, language = request.POST.get("text", ""), request.POST.get("language", "")
     fault = guidelines_fault(text)
-    result = {"refusal": f"The guidelines {fault}."} if fault else {"preview": rendered(text)}
+    result = {"refusal": f"The guidelines {fault}."} if fault else {"preview": render_markdown(text)}
     if request.htmx:
         return render(request, "annotate/manage/_preview.html", {"language": language, **result})
     after = request.POST.get("after", "")
@@ -345,7 +345,7 @@ def guidelines(
         "versions": versions(task, language),
         "text": text,
         "change": form.get("change", ""),
-        "preview": markdown(text) if begins else "" if guidelines_fault(text) else rendered(text),
+        "preview": render_guidelines(text) if begins else "" if guidelines_fault(text) else render_markdown(text),
         "guides": may(request.user, "guide", task.name),
     }
     return manage_page(request, "guidelines", task, **{**around, **context})

@@ -348,4 +348,4 @@ def kind(request: UserRequest) -> HttpResponse:
     if "in-words" in request.GET:
         return HttpResponse(summary_of(chosen_kind), content_type="text/plain; charset=utf-8")
     language = request.GET.get("language") or usual_language(chosen_kind)
-    return HttpResponse(preview(chosen_kind, language, request.GET.get("corpus", ""), alone=False))
+    return HttpResponse(preview(chosen_kind, language, request.GET.get("corpus", ""), standalone=False))

@@ -1,13 +1,13 @@
-"""Access rights, and the session and the user of a request.
+"""Access rights, and a request's session and user.
 
 This module defines all rights; tests/annotate/access/test_access.py tests every combination. A user with an Annotator
 row is an annotator, and also an adjudicator if the row's `adjudicates` is set. Staff are managers (work/accounts.py).
 Managers can see everything, and the permissions of the admin site determine what they can change. A manager who may
 change tasks may also pause annotators and lift pauses, void answers, reply to flags and write notes. `may_change` in
 work/accounts.py determines which accounts a manager may change. Only superusers can create managers. A member with the
-role manager has the rights `manage`, `decide` and `guide`, but only in the task and its jobs. Only annotators
-themselves and managers see an annotator's flags and the replies and notes to the annotator (work/flags.py). The login
-and the documentation (annotate/manual/views.py) are public.
+role manager has the rights `manage`, `decide` and `guide`, but only in the task and its jobs. An annotator's flags, and
+the replies and notes to the annotator, are visible only to the annotator and to managers (work/flags.py). The login and
+the documentation (annotate/manual/views.py) are public.
 """
 
 import json
@@ -72,19 +72,19 @@ def _task(name: str) -> QuerySet[Task]:
     return Task.objects.filter(name=name)
 
 
-def _only(rows: Iterable[Any]) -> Any:
+def _get_or_404(rows: Iterable[Any]) -> Any:
     for row in rows:
         return row
     raise Http404("This object does not exist.")
 
 
 OF_ANNOTATORS = ("annotate", "read", "adjudicate")
-# Function of (user, Annotator row of the user, whether the user manages the task) -> whether the user has the right.
+# Function of (user, the user's Annotator row, whether the user manages the task) -> whether the user has the right.
 Right = Callable[[Any, Annotator | None, bool], bool]
 
 
 def _manager_with(*permissions: str, in_task: bool = False) -> Right:
-    """Return a right for managers with these permissions and, if `in_task`, for managers of only the task."""
+    """Return a right for managers with these permissions and, if `in_task`, also for the task's own managers."""
     required = [f"annotate.{permission}" for permission in permissions]
     return lambda user, annotator, manages: (in_task and manages) or (is_manager(user) and user.has_perms(required))
 
@@ -103,7 +103,7 @@ RIGHTS: dict[str, Right] = {
     "route": _manager_with("add_languageroute", "change_languageroute", "delete_languageroute"),
     "raise": lambda user, annotator, manages: may_change_all(user),
 }
-IN_OWN_TASK = ("export_gold", "close", "reopen")  # actions that managers of only a task may start in it
+IN_OWN_TASK = ("export_gold", "close", "reopen")  # actions that a task's own managers may start in it
 LOOK_ONLY = "You can view this but not change it, because your account lacks the permission to"
 REFUSALS = {
     "annotate": NO_ANNOTATOR,
@@ -125,14 +125,14 @@ REFUSALS = {
 def may(user: User | AnonymousUser, right: str, task: str = "") -> bool:
     """Return whether a user has a right.
 
-    task: name of the task in which the user needs the right; matters only for rights that managers of one task can have
+    task: name of the task in which the user needs the right; has an effect only if the right can be limited to a task
     """
     annotator = annotator_of(user)
     return RIGHTS[right](user, annotator, _manages(annotator, right, task))
 
 
 def _manages(annotator: Annotator | None, right: str, task: str) -> bool:
-    """Return whether an annotator is a manager of this task only. Always False for rights of annotators."""
+    """Return whether an annotator manages only this task, as a member. Always False for annotators' rights."""
     if annotator is None or not task or right in OF_ANNOTATORS or is_manager(annotator.user):
         return False
     return annotator.memberships.filter(task__name=task, role=Membership.MANAGER).exists()
@@ -152,18 +152,18 @@ def check_right(user: User | AnonymousUser, right: str, task: str = "") -> Annot
     return annotator
 
 
-# Name of a URL argument -> function that looks up the object. The view receives the object in place of the argument.
-NAMED: dict[str, Callable[[Any], Any]] = {
-    "task": lambda name: _only(_task(name)),
-    "person": lambda pk: _only(Annotator.objects.filter(pk=pk).select_related("user")),
-    "delivery": lambda pk: _only(Delivery.objects.filter(pk=pk)),
-    "webhook": lambda pk: _only(Webhook.objects.filter(pk=pk).select_related("task")),
-    "job": lambda pk: _only(Job.objects.filter(pk=pk).select_related("by")),
+# Name of a URL argument -> function that looks up the object. The view receives the object instead of the argument.
+LOOKUPS: dict[str, Callable[[Any], Any]] = {
+    "task": lambda name: _get_or_404(_task(name)),
+    "person": lambda pk: _get_or_404(Annotator.objects.filter(pk=pk).select_related("user")),
+    "delivery": lambda pk: _get_or_404(Delivery.objects.filter(pk=pk)),
+    "webhook": lambda pk: _get_or_404(Webhook.objects.filter(pk=pk).select_related("task")),
+    "job": lambda pk: _get_or_404(Job.objects.filter(pk=pk).select_related("by")),
 }
 
 
 def _task_of(arguments: Mapping[str, Any]) -> str:
-    """Return the name of the task in a URL, or of the task of the job in the URL, or "" if there is neither."""
+    """Return the name of the task that a URL names, directly or by one of its jobs; "" if there is none."""
     if "job" in arguments:
         job = Job.objects.filter(pk=arguments["job"]).first()
         return job.task_name if job else ""
@@ -173,15 +173,15 @@ def _task_of(arguments: Mapping[str, Any]) -> str:
 def with_right(right: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
     """Return a decorator that checks a right and looks up the objects named by the URL.
 
-    For the rights in OF_ANNOTATORS, the view also receives the user's Annotator row. With the right `read`, a manager
-    who is not an annotator has access too, and the view then receives None.
+    For the rights in OF_ANNOTATORS, the view also receives the user's Annotator row. For the right `read`, this is None
+    if the user is a manager but not an annotator.
     """
 
     def decorate(view: Callable[..., R]) -> Callable[..., R]:
         @wraps(view)
         def checked(request: UserRequest, **arguments: Any) -> R:
             annotator = check_right(request.user, right, _task_of(arguments))
-            arguments |= {name: look_up(arguments[name]) for name, look_up in NAMED.items() if name in arguments}
+            arguments |= {name: look_up(arguments[name]) for name, look_up in LOOKUPS.items() if name in arguments}
             task = arguments.get("task")
             if annotator and isinstance(task, Task) and right in OF_ANNOTATORS and not is_manager(request.user):
                 check_member(annotator, task)
@@ -198,15 +198,15 @@ def with_right(right: str) -> Callable[[Callable[..., R]], Callable[..., R]]:
 def with_permit(view: Callable[..., R]) -> Callable[..., R]:
     """Decorate a view so that it receives the annotator's permit for the task named by the URL.
 
-    The view is called as view(request, permit, ...). It must not change any data, because operations that change data
-    must obtain the permit in their own transaction.
+    The view is called as view(request, permit, ...). It must not change data, because operations that change data must
+    obtain the permit in their own transaction.
     """
 
     @wraps(view)
     def checked(request: UserRequest, task: str, **arguments: Any) -> R:
         annotator = check_right(request.user, "annotate")
         assert annotator is not None
-        permit = permit_of(annotator, _only(task_for_work(annotator.pk, task)))
+        permit = permit_of(annotator, _get_or_404(task_for_work(annotator.pk, task)))
         if permit.is_outsider:
             raise NotAllowed(_(NOT_A_MEMBER))
         return view(request, permit, **arguments)
@@ -218,17 +218,17 @@ def with_permit(view: Callable[..., R]) -> Callable[..., R]:
 
 
 def text_of(values: Mapping[str, str], name: str) -> str:
-    """Return a value from a form or query string without NUL, which PostgreSQL cannot store, or "" if it is missing."""
+    """Return a value from a form or query string; "" if it is missing. NUL is removed: PostgreSQL can't store it."""
     return values.get(name, "").replace("\0", "").strip()
 
 
 def whole_number(text: str | None) -> int | None:
-    """Return a non-negative integer from a form, or None for any other text."""
+    """Parse a non-negative integer from a form. Return None for any other text."""
     return int(text) if text and text.isascii() and text.isdigit() and len(text) < 19 else None
 
 
 def active_seconds(request: HttpRequest) -> float | None:
-    """Return the working time that the page measured (seconds), or None if the page did not measure it."""
+    """Return the working time measured by the page (seconds); None if the page didn't measure it."""
     milliseconds = whole_number(request.POST.get("active_ms"))
     return None if milliseconds is None else milliseconds / 1000
 
@@ -236,19 +236,19 @@ def active_seconds(request: HttpRequest) -> float | None:
 # --- Refusals (annotate/core/refusals.py) as HTTP status codes
 
 API = "/api/"
-# Class of a refusal -> HTTP status. All other refusals mean a conflict with an earlier change.
+# Class of a refusal -> HTTP status. All other refusals are conflicts with an earlier change.
 STATUSES = {InvalidAnswer: 400, ActionError: 400, BadTable: 400, NotAllowed: 403, NotFound: 404}
 CONFLICT = 409
 
 
 def status_of(refusal: Exception | None) -> int:
-    """Return the HTTP status of a page that shows this refusal, or 200 for None."""
+    """Return the HTTP status of a page that shows this refusal; 200 if there is no refusal."""
     if refusal is None:
         return 200
     return next((status for kind, status in STATUSES.items() if isinstance(refusal, kind)), CONFLICT)
 
 
-# --- Session and user. Every request looks them up, so Django's queries are replaced by equal prepared statements.
+# --- Session and user. Every request loads them, so prepared statements replace Django's queries.
 
 
 class SessionStore(db.SessionStore):
@@ -267,7 +267,7 @@ class SessionStore(db.SessionStore):
         try:
             super().save(must_create)
         except UpdateError as error:
-            # Django reports a storage fault as if the session had been deleted, so raise the original error instead.
+            # Django reports storage faults as a deleted session. Raise the original error instead.
             fault = error.__context__
             if fault and is_storage_fault(fault):
                 raise fault from fault.__cause__
@@ -276,7 +276,7 @@ class SessionStore(db.SessionStore):
 
 @lru_cache(maxsize=1024)
 def _decoded(session_data: bytes | str) -> str:
-    """Return a session's data as JSON. Its signature is checked only when the data has changed."""
+    """Return a session's data as JSON. The signature is checked only once for the same data."""
     return json.dumps(db.SessionStore().decode(session_data))
 
 

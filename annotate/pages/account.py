@@ -45,12 +45,12 @@ from knox.settings import knox_settings
 
 from annotate.core.refusals import Refusal
 from annotate.pages.access import UserRequest, status_of
-from annotate.pages.item_view import rendered
+from annotate.pages.item_view import render_markdown
 from annotate.work import accounts
 from annotate.work.accounts import locked_until, preferences_of
 
 BACKEND = "annotate.pages.access.PasswordBackend"
-MAILS_APART = 300  # minimum time between two mails to the same account, in seconds
+MAIL_INTERVAL = 300  # minimum time between two password mails to the same account, in seconds
 TOO_MANY = 429
 
 
@@ -60,8 +60,8 @@ TOO_MANY = 429
 class ForgottenForm(PasswordResetForm):
     """A form that mails a link for resetting the password.
 
-    Only active accounts that have a password and a mail address get the mail. The response is the same whether or
-    not the account exists, so it does not reveal who has an account.
+    Only active accounts with a password and a mail address get the mail. The response doesn't reveal whether the
+    account exists.
     """
 
     email = forms.CharField(
@@ -76,12 +76,12 @@ class ForgottenForm(PasswordResetForm):
         return [
             user
             for user in users
-            if user.has_usable_password() and cache.add(f"password-mail-{user.pk}", True, MAILS_APART)
+            if user.has_usable_password() and cache.add(f"password-mail-{user.pk}", True, MAIL_INTERVAL)
         ]
 
     def send_mail(self, *arguments: Any, **options: Any) -> None:
-        # Send the mail in a thread, because the response time would otherwise reveal whether the account exists. The
-        # thread does not inherit the language of the request, so set the language.
+        # Send the mail in a thread. Otherwise, the response time would reveal whether the account exists. Threads don't
+        # inherit the request's language.
         send = override(get_language())(super().send_mail)
         Thread(target=send, args=arguments, kwargs=options).start()
 
@@ -89,13 +89,13 @@ class ForgottenForm(PasswordResetForm):
 @login_not_required
 @require_http_methods(["GET", "POST"])
 def forgotten(request: HttpRequest) -> HttpResponse:
-    """Show the form that requests a reset link. If the site cannot send mail, show whom to contact instead."""
+    """Show the form that requests a reset link. If the site can't send mail, show whom to contact instead."""
     form = ForgottenForm(request.POST if request.method == "POST" and settings.MAIL else None)
     sent = form.is_valid()
     if sent:
         context: dict[str, Any] = {"minutes": settings.PASSWORD_RESET_TIMEOUT // 60}
         form.save(
-            # Do not use the request's Host header, which the sender can forge.
+            # Don't use the request's Host header, which the sender can forge.
             domain_override=settings.SITE,
             subject_template_name="annotate/password_mail_subject.txt",
             email_template_name="annotate/password_mail.txt",
@@ -105,7 +105,7 @@ def forgotten(request: HttpRequest) -> HttpResponse:
 
 
 class Reset(PasswordResetConfirmView):
-    """The page behind the mailed link, where the user sets a new password."""
+    """The page that the mailed link opens, where the user sets a new password."""
 
     template_name = "annotate/reset.html"
     success_url = reverse_lazy("home")
@@ -128,7 +128,10 @@ choose_language = login_not_required(require_POST(set_language))
 
 
 def _rules_for_new_account() -> str:
-    """Return the help text for a first password. The account has no sessions or API tokens that it would end."""
+    """Return the help text for an account's first password.
+
+    It omits the rule on ending sessions and API tokens, because a new account has none.
+    """
     rules = [
         rule for rule in get_default_password_validators() if not isinstance(rule, accounts.RevokeOnPasswordChange)
     ]
@@ -151,7 +154,7 @@ def accept_invite(request: HttpRequest, token: str) -> HttpResponse:
         login(request, user, backend=BACKEND)
         return redirect("home")
     page = render(request, "annotate/invite.html", {"form": form, "invited": user})
-    # The URL contains the token. Without this header, the browser would send it in requests for styles and scripts.
+    # Keep the token in the URL out of the Referer header of requests for styles and scripts.
     page["Referrer-Policy"] = "strict-origin"
     return page
 
@@ -160,7 +163,7 @@ def accept_invite(request: HttpRequest, token: str) -> HttpResponse:
 @sensitive_post_parameters()
 @require_http_methods(["GET", "POST"])
 def first_manager(request: HttpRequest, token: str) -> HttpResponse:
-    """Let the operator of the server create the first manager's account."""
+    """Let the server's operator create the first manager's account."""
     form: UserCreationForm[User] = UserCreationForm(request.POST or None)
     form.fields["password1"].help_text = _rules_for_new_account()
     try:
@@ -177,7 +180,7 @@ def first_manager(request: HttpRequest, token: str) -> HttpResponse:
 
 
 class ChangeForm(PasswordChangeForm):
-    """A form that checks the old password like the login does, so that wrong passwords count towards the lockout."""
+    """A form that checks the old password in the same way as the login, so that wrong ones count for the lockout."""
 
     def __init__(self, request: UserRequest, *arguments: Any) -> None:
         super().__init__(request.user, *arguments)
@@ -207,7 +210,7 @@ def change_password(request: UserRequest) -> HttpResponse:
 
 
 def locked_out(request: HttpRequest, response: HttpResponse, credentials: dict[str, Any]) -> HttpResponse:
-    """Return the page that a user sees after too many wrong passwords. django-axes calls this function."""
+    """Return the page for users who have entered too many wrong passwords. django-axes calls this function."""
     name, address = get_client_username(request, credentials), get_client_ip_address(request)
     seconds = (locked_until(name, address) - timezone.now()).total_seconds()
     context = {"name": name, "minutes": max(1, ceil(seconds / 60)), "mail": settings.MAIL}
@@ -232,7 +235,7 @@ def account(request: UserRequest) -> HttpResponse:
     new_token = None
     current_time = timezone.now()
     if request.method == "POST":
-        # Compare keys in Python, because a database query may fail on arbitrary input.
+        # Compare keys in Python, because arbitrary input can make a database query fail.
         by_key = {token.token_key: token for token in AuthToken.objects.filter(user=request.user)}
         if "make" in request.POST:
             _, new_token = AuthToken.objects.create(request.user)
@@ -250,22 +253,22 @@ def account(request: UserRequest) -> HttpResponse:
     )
 
 
-# --- Login. A form that is submitted after the session has ended can be submitted again after the login: drafts.js
-# keeps a draft of the typed text and, without JavaScript, the login page carries the whole form in a hidden field.
+# --- Login. A form that is submitted after the session has ended isn't lost: drafts.js keeps a draft of the typed text
+# and, without JavaScript, the login page carries the whole form in a hidden field, to submit it again after the login.
 
 FORM = "form"  # query parameter of the login page: the URL to which the form was submitted
-CARRIED = "carried"  # field of the login form that contains the carried form, and salt of its signature
+CARRIED = "carried"  # name of the login form's field for the carried form, and salt of its signature
 CARRIED_FOR = 24 * 3600  # lifetime of a carried form, in seconds
 CARRIED_MOST = 1 << 20  # maximum length of a carried form, in characters
 NOT_CARRIED = re.compile("csrfmiddlewaretoken|.*password.*|next|carried")
-PERSON = "person"  # cookie with the signed primary key of the last user
+PERSON = "person"  # cookie with the last user's signed primary key
 DRAFT = "draft"  # form field with the number of a draft
 
 
 def welcome() -> str:
-    """Return the installation's own text for the login page, which is in welcome.md, or "" if there is none."""
+    """Return the installation's text for the login page, from welcome.md, as HTML; "" if there is none."""
     with suppress(FileNotFoundError):
-        return rendered((settings.DATA_DIR / "welcome.md").read_text(encoding="utf-8"))
+        return render_markdown((settings.DATA_DIR / "welcome.md").read_text(encoding="utf-8"))
     return ""
 
 
@@ -286,7 +289,7 @@ class LogIn(LoginView):
 
     def get_redirect_url(self) -> str:  # type: ignore[override] # the stub has an additional parameter of Django 6
         target = super().get_redirect_url()
-        return nearest(target) if target else target
+        return nearest_page(target) if target else target
 
     def get_form_kwargs(self) -> dict[str, Any]:
         kwargs = super().get_form_kwargs()
@@ -306,7 +309,7 @@ class LogIn(LoginView):
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         response = super().form_valid(form)
-        form_sent = _read(self.request.POST.get(CARRIED, ""), form.get_user())
+        form_sent = _load_carried_form(self.request.POST.get(CARRIED, ""), form.get_user())
         if form_sent is None:
             return response
         fields = [(name, value) for name, values in form_sent["fields"] for value in values]
@@ -315,21 +318,21 @@ class LogIn(LoginView):
             return render(self.request, "annotate/carried.html", context)
 
 
-def way_back(request: HttpRequest) -> str:
-    """Return the URL of the page that contained a form.
+def previous_page(request: HttpRequest) -> str:
+    """Return the URL of the page from which a form was submitted.
 
-    The result is the referrer if it is on this site, otherwise the nearest page above the URL of the form.
+    This is the referrer if it is on this site, otherwise the nearest page above the form's URL.
     """
     came_from = request.headers.get("Referer", "")
     if url_has_allowed_host_and_scheme(came_from, {request.get_host()}, require_https=request.is_secure()):
         parts = urlsplit(came_from)
         if _is_page(parts.path) and parts.path != reverse("login"):
             return f"{parts.path}?{parts.query}" if parts.query else parts.path
-    return nearest(request.get_full_path())
+    return nearest_page(request.get_full_path())
 
 
-def nearest(path: str) -> str:
-    """Return the path if it shows a page, otherwise the nearest parent path that shows one."""
+def nearest_page(path: str) -> str:
+    """Return the path if it shows a page, otherwise its nearest parent that shows one."""
     while not _is_page(urlsplit(path).path):
         above = urlsplit(path).path.rstrip("/").rpartition("/")[0] + "/"
         if above == "/":
@@ -350,8 +353,7 @@ def _is_page(path: str) -> bool:
 def _accepts_get(view: Any) -> bool:
     """Return whether a view accepts GET.
 
-    Decorators such as require_POST keep the allowed methods in a closure variable, so look for this variable in each
-    wrapper around the view.
+    Decorators such as require_POST keep the allowed methods in a closure variable of a wrapper around the view.
     """
     if (view_class := getattr(view, "view_class", None)) is not None:
         return hasattr(view_class, "get") and "get" in view_class.http_method_names
@@ -369,11 +371,11 @@ def signed_person(user: int) -> str:
 
 
 def carried_form(request: HttpRequest, path: str) -> str:
-    """Return the form in the request as signed text.
+    """Serialize the submitted form as signed text.
 
-    The text is empty if the user is unknown, or if the form is empty, is too large or contains files.
+    Return "" if the user is unknown, or if the form is empty, is too large or contains files.
 
-    path: the URL to which the form was submitted
+    path: the URL that the form was submitted to
     """
     try:
         person = Signer(salt=PERSON).unsign(request.COOKIES.get(PERSON, ""))
@@ -386,8 +388,8 @@ def carried_form(request: HttpRequest, path: str) -> str:
     return dumps({"person": person, "path": path, "fields": fields}, salt=CARRIED, compress=True)
 
 
-def _read(carried: str, user: User) -> dict[str, Any] | None:
-    """Return the form that the login page carried, or None if it is invalid, too old or from another user."""
+def _load_carried_form(carried: str, user: User) -> dict[str, Any] | None:
+    """Return the form that the login page carried; None if it is invalid, too old or another user's."""
     try:
         form = loads(carried, salt=CARRIED, max_age=CARRIED_FOR)
     except BadSignature:

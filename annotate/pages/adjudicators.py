@@ -53,11 +53,11 @@ CASES = {
 def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -> dict[str, Any]:
     """Return the template context that shows a unit to an adjudicator.
 
-    If the unit is reviewed blind, votes and judgments are hidden, because they would bias the review. They stay hidden
-    after the decision, because the adjudicator can still undo it. While the task is open, events after the
-    adjudicator's own decision are hidden too.
+    In a blind review, votes and judgments are hidden, because they would bias the adjudicator. They stay hidden after
+    the decision, because it can still be undone. While the task is open, events after the adjudicator's own decision
+    are hidden too.
 
-    posted: values of the unit's form if it is shown again
+    posted: submitted values of the unit's form if it is shown again
     """
     blind, kind = adjudication.is_blind(unit, annotator), unit.task.kind
     judgments: list[Any] = list(unit.judgments.select_related("annotator__user", "lease"))
@@ -83,16 +83,16 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
         "blind": blind,
         "decides": True,
         **({} if blind else _history(unit, annotator, judgments, moves)),
-        "detectors_say": case_summary.detectors_say(advice.get("votes", ())),
+        "detectors_say": case_summary.describe_votes(advice.get("votes", ())),
         **record(unit.item, kind, may_hurt=unit.disturbing),
         **compared_sets,
         "shared": case_summary.shared_replies(compared_sets.get("sets", ())),
         **advice,
-        **concept_picker.of_decision(unit, annotator, blind, posted),
+        **concept_picker.decision_panel(unit, annotator, blind, posted),
         "own": own_judgment,
         "own_said": kind.in_words(own_label, unit),
-        "taken_back": _taken_back(judgments, annotator),
-        "of_one_text": [] if blind else _of_one_text(unit, annotator),
+        "taken_back": _withdrawn_label(judgments, annotator),
+        "of_one_text": [] if blind else _cases_with_same_text(unit, annotator),
         "copies": 0 if blind else unit.copies.count(),
         "label": label,
         "came_to": kind.in_words(label, unit),
@@ -100,8 +100,8 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
     }
 
 
-def _taken_back(judgments: Iterable[Any], annotator: Annotator) -> str:
-    """Return the label that the adjudicator decided last and took back, as the adjudicator sees it; "" if none."""
+def _withdrawn_label(judgments: Iterable[Any], annotator: Annotator) -> str:
+    """Return the label of the adjudicator's last decision if it was undone, as shown to the adjudicator; else ""."""
     decisions = [row for row in judgments if row.annotator_id == annotator.pk and row.kind == Judgment.SETTLE]
     last = decisions[-1] if decisions else None
     return last.seen if last and last.voided_at and not last.voided_by_id else ""
@@ -126,10 +126,10 @@ def _history(unit: Unit, annotator: Annotator, judgments: Iterable[Any], moves: 
     }
 
 
-def _of_one_text(unit: Unit, annotator: Annotator) -> list[tuple[Unit, list[tuple[str, str]]]]:
-    """Return the other cases about the same text as (unit, cells) tuples.
+def _cases_with_same_text(unit: Unit, annotator: Annotator) -> list[tuple[Unit, list[tuple[str, str]]]]:
+    """Return the other cases with the same text, as (unit, cells) tuples.
 
-    `cells` are the cells of the unit's row in the list of cases, as (heading, text) tuples.
+    `cells` is the unit's row in the list of cases, as (heading, text) tuples.
     """
     cases = adjudication.with_same_text(unit, annotator, label_name)
     return [(other, list(zip(other.task.kind.pages.list_heads, cells, strict=True))) for other, cells in cases]
@@ -139,7 +139,7 @@ def _of_one_text(unit: Unit, annotator: Annotator) -> list[tuple[Unit, list[tupl
 class Row:
     """A unit in the list of cases.
 
-    cells: texts of the columns that the kind defines; empty if the unit is reviewed blind
+    cells: texts in the columns that the kind defines; empty if the unit is reviewed blind
     agreed: the answer that all annotators gave, which a bulk decision can confirm; empty if the answers differ
     """
 
@@ -153,7 +153,7 @@ class Row:
 
     @property
     def mark(self) -> str:
-        """The value of the row's checkbox: the unit's primary key, and the answer on which the annotators agreed."""
+        """The value of the row's checkbox: the unit's primary key and the answer that all annotators gave."""
         return f"{self.unit.pk} {self.agreed}"
 
     @property
@@ -170,7 +170,7 @@ def waiting_rows(units: Iterable[Unit], annotator: Annotator) -> list[Row]:
 
 
 def decided_rows(judgments: Iterable[Judgment], annotator: Annotator, task: Task) -> list[tuple[Judgment, str, str]]:
-    """Return a (decision, text of the unit, label) tuple for each decision by an adjudicator."""
+    """Return an adjudicator's decisions as (decision, text of the unit, label) tuples."""
     decisions = list(judgments)
     labels = labels_as_seen(annotator, ((decision.unit, decision.label) for decision in decisions))
     return [
@@ -179,7 +179,7 @@ def decided_rows(judgments: Iterable[Judgment], annotator: Annotator, task: Task
     ]
 
 
-def decision(judgment: Judgment, task: Task) -> str:
+def decision_text(judgment: Judgment, task: Task) -> str:
     if judgment.kind == Judgment.DISCARD:
         return _("Discarded.")
     [label] = labels_as_seen(judgment.annotator, [(judgment.unit, judgment.label)])
@@ -187,25 +187,25 @@ def decision(judgment: Judgment, task: Task) -> str:
 
 
 @dataclass(frozen=True)
-class Cut:
+class CaseFilter:
     """A filter for the list of cases. An empty field matches all cases.
 
-    language: language of a queue in which the unit has waited
-    case: a kind of case, which is a key of CASES
+    language: language of a queue that the unit has been in
+    case: kind of case (a key of CASES)
     """
 
     language: str = ""
     case: str = ""
 
     @classmethod
-    def asked(cls, sent: QueryDict) -> "Cut":
-        """Return the filter in the query string of a URL.
+    def asked(cls, sent: QueryDict) -> "CaseFilter":
+        """Read the filter from the query string of a URL.
 
-        Units that are reviewed blind cannot be filtered by language, so a filter for them ignores the language.
+        Blind reviews can't be filtered by language, so a filter for them ignores the language.
         """
         language, case = sent.get("language", ""), sent.get("case", "")
-        cut = cls(language if is_language(language) else "", case if case in adjudication.CASES else "")
-        return replace(cut, language="") if cut.case == adjudication.BLIND else cut
+        case_filter = cls(language if is_language(language) else "", case if case in adjudication.CASES else "")
+        return replace(case_filter, language="") if case_filter.case == adjudication.BLIND else case_filter
 
     def query(self, **more: Any) -> str:
         """Return the filter as a query string with its question mark, or an empty string for an empty filter.
@@ -221,24 +221,27 @@ class Cut:
 
     def order(self, task: Task, annotator: Annotator) -> case_summary.Order:
         """Return the sort key and the primary key of each unit, in order."""
-        if self == Cut():
+        if self == CaseFilter():
             return case_summary.order(task, annotator)
         return adjudication.sort_keys(self.units(task, annotator), annotator)
 
 
-LONG = 1_000  # minimum number of cases for caching the numbers at the filters
-KEPT = 30  # how long they are cached, in seconds
+LONG = 1_000  # minimum number of cases for caching the filters' counts
+KEPT = 30  # lifetime of cached counts, in seconds
 
 
 def _counts(task: Task, annotator: Annotator, case: str) -> tuple[Counter[str], Counter[str]]:
-    """Return the number of cases of each kind, and of those of kind `case` that were in each language's queue."""
+    """Count an adjudicator's cases by kind of case, and those that match `case` by the language of their queues.
+
+    case: kind of case (a key of CASES); "" for all
+    """
     key = f"cases-{task.pk}-{annotator.pk}-{case}"
     cached: tuple[Counter[str], Counter[str]] | None = cache.get(key)
     if cached:
         return cached
     everything = adjudication.to_adjudicate(task, annotator)
     cases = Counter(dict(everything.values_list("case").annotate(Count("pk")).order_by("case")))
-    visible = Cut(case=case).units(task, annotator).filter(blind=False).order_by().values("pk")
+    visible = CaseFilter(case=case).units(task, annotator).filter(blind=False).order_by().values("pk")
     visited = Transition.objects.filter(unit__in=visible, to_stage=stages.QUEUED).order_by("language")
     languages = Counter(dict(visited.values_list("language").annotate(Count("unit", distinct=True))))
     if cases.total() >= LONG:
@@ -246,26 +249,27 @@ def _counts(task: Task, annotator: Annotator, case: str) -> tuple[Counter[str], 
     return cases, languages
 
 
-def filters(task: Task, annotator: Annotator, cut: Cut) -> dict[str, Any]:
+def filters(task: Task, annotator: Annotator, case_filter: CaseFilter) -> dict[str, Any]:
     """Return the template context with the filters by kind of case and by language.
 
     Each filter is a (text, number of units, query string, is_selected) tuple. Filters with more units come first. If a
-    kind of case is selected, the numbers for the languages include only cases of this kind.
+    kind of case is selected, the languages' numbers include only cases of this kind.
     """
-    cases, languages = _counts(task, annotator, cut.case)
+    cases, languages = _counts(task, annotator, case_filter.case)
     return {
         "waiting": cases.total(),
         "cases": [
-            (CASES[case], number, Cut("", case).query(), case == cut.case) for case, number in cases.most_common()
+            (CASES[case], number, CaseFilter("", case).query(), case == case_filter.case)
+            for case, number in cases.most_common()
         ],
         "languages": [
-            (label_name(code), number, replace(cut, language=code).query(), code == cut.language)
+            (label_name(code), number, replace(case_filter, language=code).query(), code == case_filter.language)
             for code, number in languages.most_common()
         ],
     }
 
 
-def place(unit: Unit, annotator: Annotator, cut: Cut) -> dict[str, Any]:
+def place(unit: Unit, annotator: Annotator, case_filter: CaseFilter) -> dict[str, Any]:
     """Return the position of a unit in the filtered list.
 
     Keys of the result:
@@ -274,7 +278,7 @@ def place(unit: Unit, annotator: Annotator, cut: Cut) -> dict[str, Any]:
     previous, next: primary keys of the units before and after it, None at the ends of the list
     first: primary key of the first unit in the list other than this unit; None if there is none
     """
-    positions, own_position = cut.order(unit.task, annotator), adjudication.sort_key(unit, annotator)
+    positions, own_position = case_filter.order(unit.task, annotator), adjudication.sort_key(unit, annotator)
     index = bisect_left(positions, (own_position,))
     is_listed = index < len(positions) and positions[index][1] == unit.pk
     after = index + is_listed
@@ -287,25 +291,25 @@ def place(unit: Unit, annotator: Annotator, cut: Cut) -> dict[str, Any]:
     }
 
 
-def next_to_adjudicate(task: Task, cut: Cut, place: dict[str, Any], decided: Judgment) -> str:
-    """Return the URL of the next unit in the filtered list, or the URL of the list if it has no other units.
+def next_to_adjudicate(task: Task, case_filter: CaseFilter, place: dict[str, Any], decided: Judgment) -> str:
+    """Return the URL of the next unit in the filtered list, or of the list itself if it has no other units.
 
-    After the last unit, start again with the first unit, which the adjudicator has skipped.
+    After the last unit, the list starts again with the units that the adjudicator has skipped.
 
-    place: result of `place` from before the decision, because the decision may change the list
+    place: result of `place` from before the decision, because the decision can change the list
     """
     unit = place["next"] or place["first"]
     address = reverse("adjudicate", args=[task.name, unit]) if unit else reverse("adjudication", args=[task.name])
-    return address + cut.query(decided=decided.unit_id)
+    return address + case_filter.query(decided=decided.unit_id)
 
 
-def settled(count: int) -> str:
+def settled_text(count: int) -> str:
     sentence = ngettext("%(count)s case has been decided.", "%(count)s cases have been decided.", count)
     return sentence % {"count": f"{count:,}"}
 
 
-def for_another(count: int) -> str:
-    """Return a note about cases that only another adjudicator may decide, or an empty string if there are none.
+def waiting_for_others(count: int) -> str:
+    """Return a note about cases that only another adjudicator may decide; "" if there are none.
 
     count: number of such cases
     """
@@ -320,7 +324,7 @@ def for_another(count: int) -> str:
 
 
 def settle_together(request: UserRequest, annotator: Annotator, task: Task) -> HttpResponse:
-    """Settle each selected case with the answer on which the annotators agreed.
+    """Settle each selected case with the answer that all its annotators gave.
 
     POST fields:
     case: value of a selected checkbox (Row.mark); repeated for each selected row
@@ -334,8 +338,8 @@ def settle_together(request: UserRequest, annotator: Annotator, task: Task) -> H
         return cases(request, annotator, task, refusal=error)
     if outcome.refused:
         return cases(request, annotator, task, outcome=outcome)
-    cut = Cut.asked(request.GET)
-    return redirect(reverse("adjudication", args=[task.name]) + cut.query(settled=len(outcome.settled)))
+    case_filter = CaseFilter.asked(request.GET)
+    return redirect(reverse("adjudication", args=[task.name]) + case_filter.query(settled=len(outcome.settled)))
 
 
 def cases(
@@ -351,18 +355,17 @@ def cases(
     refusal: error to show
     outcome: result of settling cases in bulk, if some were refused
     """
-    cut = Cut.asked(request.GET)
-    # Sort only keys, because the database would read the texts of all cases in order to sort them too.
-    page = Paginator([key for _, key in cut.order(task, annotator)], 50).get_page(request.GET.get("page"))
-    units = adjudication.units_in_order(page, annotator)
+    case_filter = CaseFilter.asked(request.GET)
+    # Sort only keys. To sort whole rows, the database would have to read the texts of all cases.
+    page = Paginator([key for _, key in case_filter.order(task, annotator)], 50).get_page(request.GET.get("page"))
+    units = adjudication.listed(page, annotator)
     rows = waiting_rows(units, annotator)
     number = len(outcome.settled) if outcome else whole_number(request.GET.get("settled"))
     context = {
         "task": task,
-        "cut": cut,
-        "query": cut.query(),
-        **filters(task, annotator, cut),
-        "for_another": for_another(adjudication.visible_for_others(task, annotator)),
+        "query": case_filter.query(),
+        **filters(task, annotator, case_filter),
+        "for_another": waiting_for_others(adjudication.visible_for_others(task, annotator)),
         "heads": () if all(unit.blind for unit in units) else task.kind.pages.list_heads,
         "page": page,
         "rows": rows,
@@ -374,7 +377,7 @@ def cases(
         "posted": request.POST,
         "marked": request.POST.getlist("case"),
         "refusal": refusal,
-        "settled": settled(number) if number else "",
+        "settled": settled_text(number) if number else "",
         "refused": outcome.refused if outcome else [],
         "decided": decided_rows(adjudication.decisions(annotator, task)[:50], annotator, task),
         **_just_decided(request, annotator, task),
@@ -384,22 +387,22 @@ def cases(
 
 
 def adjudicate(request: UserRequest, annotator: Annotator, task: Task, unit: int) -> HttpResponse:
-    """Show a unit to adjudicate, or settle or discard the unit and continue with the next one.
+    """Show a unit to adjudicate, or settle or discard it and continue with the next one.
 
-    A unit that may still be handed out to annotators is not shown.
+    Units that can still be assigned to annotators are not shown.
     """
     case = adjudication.visible_unit(task, annotator, unit)
     if request.method == "GET":
         return _case_page(request, annotator, case)
     if "do" in request.POST:
-        return _choose(request, annotator, case)
-    cut = Cut.asked(request.GET)
-    place_before = place(case, annotator, cut)
+        return _update_picker(request, annotator, case)
+    case_filter = CaseFilter.asked(request.GET)
+    place_before = place(case, annotator, case_filter)
     try:
         judgment = _decide(request, annotator, case)
     except InvalidAnswer as error:
         return _case_page(request, annotator, case, error)
-    return redirect(next_to_adjudicate(task, cut, place_before, judgment))
+    return redirect(next_to_adjudicate(task, case_filter, place_before, judgment))
 
 
 def _decide(request: UserRequest, annotator: Annotator, unit: Unit) -> Judgment:
@@ -417,11 +420,11 @@ def _case_page(
     request: UserRequest, annotator: Annotator, unit: Unit, refusal: Exception | None = None
 ) -> HttpResponse:
     task, posted = unit.task, request.POST if request.method == "POST" else None
-    cut = Cut.asked(request.GET)
+    case_filter = CaseFilter.asked(request.GET)
     context = {
         "task": task,
-        "query": cut.query(),
-        "place": place(unit, annotator, cut),
+        "query": case_filter.query(),
+        "place": place(unit, annotator, case_filter),
         "unit": unit,
         "refusal": refusal,
         "keys": adjudication_keys(task),
@@ -433,21 +436,21 @@ def _case_page(
     return render(request, task.kind.pages.adjudication, context, status=status_of(refusal))
 
 
-def _choose(request: UserRequest, annotator: Annotator, case: Unit) -> HttpResponse:
+def _update_picker(request: UserRequest, annotator: Annotator, case: Unit) -> HttpResponse:
     """Run a command of the concept picker, such as a search, and show the picker again. Nothing is stored."""
     if case.task.vocabulary_id is None:
         raise NotFound(_("This task has a fixed list of labels, which cannot be searched."))
     if request.htmx:
-        panel = concept_picker.of_decision(case, annotator, adjudication.is_blind(case, annotator), request.POST)
+        panel = concept_picker.decision_panel(case, annotator, adjudication.is_blind(case, annotator), request.POST)
         return render(request, "annotate/_chosen_and_found.html", panel)
     return _case_page(request, annotator, case)
 
 
 def _just_decided(request: UserRequest, annotator: Annotator, task: Task) -> dict[str, Any]:
-    """Return the template context with the decision that the adjudicator has just made and can undo."""
+    """Return the template context with the adjudicator's latest decision, which can be undone."""
     unit = whole_number(request.GET.get("decided"))
     judgment = adjudication.decisions(annotator, task).filter(unit=unit).first() if unit is not None else None
-    return {"just": judgment, "just_said": decision(judgment, task) if judgment else ""}
+    return {"just": judgment, "just_said": decision_text(judgment, task) if judgment else ""}
 
 
 def unsettle(request: UserRequest, annotator: Annotator, task: Task, unit: int) -> HttpResponse:

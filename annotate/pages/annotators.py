@@ -2,7 +2,7 @@
 
 The start page is in start_page.py, past answers in self_service.py, guidelines and tests in qualification_test.py.
 
-A GET request shows a page. A POST request performs one operation. Then the view renders the next unit for htmx, or
+A GET request shows a page. A POST request performs one operation, and then renders the next unit for htmx, or
 redirects.
 """
 
@@ -20,19 +20,19 @@ from annotate.models import Annotator, Judgment, Lease, Task
 from annotate.pages import concept_picker, item_view
 from annotate.pages.access import UserRequest, active_seconds, status_of, whole_number, with_permit
 from annotate.pages.keyboard_shortcuts import queue_keys
-from annotate.pages.start_page import may_do, rest_due
+from annotate.pages.start_page import break_due, may_do
 from annotate.work import answer_changes, eligible, flags, judgments
-from annotate.work import queue as handing_out
-from annotate.work.assignment import lease_next
+from annotate.work import queue as work_queue
+from annotate.work.assignment import hand_out
 from annotate.work.backlog import progress_of
 from annotate.work.judgments import posted_answer
 from annotate.work.permit import Permit, acting, permit_of
 
-# Names that templates look up although most pages do not set them. Django takes long to find that a name is missing.
+# Defaults for names that most pages don't set. Django templates take long to find out that a name is missing.
 _UNSET = dict.fromkeys(("refusal", "outcome", "changing", "comment", "flagged", "held"), "")
 
 
-def _work(
+def _render_work(
     request: UserRequest,
     permit: Permit,
     leases: list[Lease],
@@ -45,9 +45,9 @@ def _work(
 ) -> HttpResponse:
     """Show a unit, a sheet, or the reason why there is none. For htmx, render only the part of the page that changes.
 
-    leases: the leases of the unit or of the sheet; empty if there is nothing to show
-    closed: result of storing the previous answer, if this request stored or repeated one
-    posted: values of the unit's form if it is shown again
+    leases: leases of the unit or sheet; empty if there is nothing to show
+    closed: result of storing the previous answer; None if this request stored no answer
+    posted: submitted values of the unit's form if it is shown again
     """
     task, goal = permit.task, request.preferences.get("goal")
     progress, last = progress_of(permit), _undoable(permit, closed)
@@ -81,13 +81,13 @@ def _work(
     if request.htmx:
         return render(request, "annotate/_work.html", context, status=status)
     keys = queue_keys(permit, on_sheet=on_sheet, is_guided="guidelines" in context)
-    context |= {"keys": keys, "notes": flags.notes_to_read([permit]), **rest_due(permit.annotator)}
+    context |= {"keys": keys, "notes": flags.notes_to_read([permit]), **break_due(permit.annotator)}
     context["to_read"] = not (leases or personal_progress.has_read_guidelines(permit))
     return render(request, "annotate/queue.html", context, status=status)
 
 
 def _undoable(permit: Permit, closed: judgments.Closed | None) -> Judgment | None:
-    """Return the annotator's last judgment if it can be undone, otherwise None."""
+    """Return the annotator's last judgment; None if it can't be undone."""
     last = closed.judgment if closed and closed.is_new else answer_changes.last_judgment(permit.annotator, permit.task)
     if not (last and judgments.is_undoable(last)):
         return None
@@ -95,57 +95,57 @@ def _undoable(permit: Permit, closed: judgments.Closed | None) -> Judgment | Non
     return last
 
 
-def _one(lease: Lease | None) -> list[Lease]:
+def _as_list(lease: Lease | None) -> list[Lease]:
     return [lease] if lease else []
 
 
 def _show(request: UserRequest, permit: Permit, leases: list[Lease], **extra: Any) -> HttpResponse:
-    startable = leases or (permit.task.is_open and _anything_for(permit))
+    startable = leases or (permit.task.is_open and _has_work(permit))
     why_empty = None if startable else personal_progress.why_empty(permit)
-    return _work(request, permit, leases, why_empty=why_empty, **extra)
+    return _render_work(request, permit, leases, why_empty=why_empty, **extra)
 
 
-def _anything_for(permit: Permit) -> bool:
-    """Return whether the button Start would hand out a unit.
+def _has_work(permit: Permit) -> bool:
+    """Return whether the Start button would assign a unit.
 
-    Units that the annotator already has count too, even if they come from the other page (queue or sheet), because
-    Start hands them out again.
+    Units that the annotator already has count too, even those from the other page (queue or sheet), because Start
+    assigns them again.
     """
-    if handing_out.open_leases(permit.annotator, permit.task, permit.queues).exists():
+    if work_queue.open_leases(permit.annotator, permit.task, permit.queues).exists():
         return True
     return eligible.with_free_place(eligible.waiting_units(permit)).exists()
 
 
 def queue(request: UserRequest, permit: Permit) -> HttpResponse:
-    return _show(request, permit, _one(handing_out.open_lease(permit.annotator, permit.task, permit.queues)))
+    return _show(request, permit, _as_list(work_queue.open_lease(permit.annotator, permit.task, permit.queues)))
 
 
 def _next(request: UserRequest, permit: Permit, lease: Lease | None, **extra: Any) -> HttpResponse:
     """Render the next unit for htmx, or redirect to its page."""
-    # lease_next skips units that other transactions have locked. `take` waits for them.
-    lease = lease or handing_out.take(permit.annotator, permit.task)
+    # hand_out skips units locked by other transactions, whereas `take` waits for the locks.
+    lease = lease or work_queue.take(permit.annotator, permit.task)
     if not request.htmx:
         return redirect("queue", task=permit.task.name)
-    return _handed_out(request, permit, _one(lease), **extra)
+    return _show_assigned(request, permit, _as_list(lease), **extra)
 
 
-def _handed_out(request: UserRequest, permit: Permit, leases: list[Lease], **extra: Any) -> HttpResponse:
+def _show_assigned(request: UserRequest, permit: Permit, leases: list[Lease], **extra: Any) -> HttpResponse:
     why_empty = None if leases else personal_progress.why_empty(permit)
-    return _work(request, permit, leases, why_empty=why_empty, **extra)
+    return _render_work(request, permit, leases, why_empty=why_empty, **extra)
 
 
 def start(request: UserRequest, task: str) -> HttpResponse:
-    """Hand out a unit. If the annotator has not read the guidelines, show them first.
+    """Assign a unit to the annotator. Annotators who have not read the guidelines see them first.
 
     POST field:
-    read: present if the guidelines were shown above the form, which is always the case for htmx requests
+    read: present if the guidelines were shown above the form; htmx requests don't need it
     """
     with acting(request.user, task) as permit:
         if not request.htmx and "read" not in request.POST and not personal_progress.has_read_guidelines(permit):
             return redirect("queue", task=permit.task.name)
-        if handing_out.open_sheet(permit.annotator, permit.task, permit.queues):
-            handing_out.close_open(permit.annotator, permit.task)
-        lease = lease_next(permit)
+        if work_queue.open_sheet(permit.annotator, permit.task, permit.queues):
+            work_queue.close_open(permit.annotator, permit.task)
+        lease = hand_out(permit)
     return _next(request, permit, lease)
 
 
@@ -155,14 +155,14 @@ def judge(request: UserRequest, task: str) -> HttpResponse:
     POST fields:
     lease: primary key of the lease
     answer: the answer; repeated if it has several labels
-    reason: the reason for the answer; sent without an answer if the button of a reason was pressed
+    reason: the reason for the answer; submitted without an answer if the button of a reason was pressed
     skip: present to skip the unit
     comment: text
     active_ms: working time (milliseconds)
-    do: command of the concept picker, which is run instead
+    do: command of the concept picker to run instead
     """
     if "do" in request.POST:
-        return _choose(request, task=task)
+        return _update_picker(request, task=task)
     lease_id = whole_number(request.POST.get("lease"))
     if lease_id is None:
         raise InvalidAnswer(_("The form does not identify the item. Reload the page."))
@@ -170,10 +170,10 @@ def judge(request: UserRequest, task: str) -> HttpResponse:
         with acting(request.user, task) as permit:
             answer = None if "skip" in request.POST else posted_answer(permit.task.kind, request.POST)
             closed = judgments.close(permit, lease_id, answer, active_seconds(request))
-            # Save the answer and hand out the next unit in one transaction.
-            lease = lease_next(closed.permit, closed.held)
+            # Save the answer and assign the next unit in one transaction.
+            lease = hand_out(closed.permit, closed.held)
     except InvalidAnswer as refusal:
-        return _again(request, permit, lease_id, refusal=refusal)
+        return _show_again(request, permit, lease_id, refusal=refusal)
     return _next(request, closed.permit, lease, closed=closed)
 
 
@@ -199,37 +199,37 @@ def flag(request: UserRequest, task: str) -> HttpResponse:
     except InvalidAnswer as refusal:
         if request.htmx:
             raise
-        return _again(request, permit, lease_id, refusal=refusal)
+        return _show_again(request, permit, lease_id, refusal=refusal)
     if closed:
         return _next(request, closed.permit, lease, closed=closed)
     flagged = _("The manager has received your flag. You can now answer or skip.")
     if request.htmx:
         return HttpResponse(flagged)
-    return _again(request, permit, lease_id, flagged=flagged)
+    return _show_again(request, permit, lease_id, flagged=flagged)
 
 
-def _again(
+def _show_again(
     request: UserRequest, permit: Permit, lease_id: int, *, refusal: InvalidAnswer | None = None, **extra: Any
 ) -> HttpResponse:
-    """Show the same unit again with the submitted values of its form, even if its lease has expired."""
-    leases = _one(handing_out.find_lease(permit.annotator, permit.task, lease_id))
-    # Browsers count a line break as one character but send two, so the comment could exceed the maximum length.
+    """Show the same unit again with its form's submitted values, even if the lease has expired."""
+    leases = _as_list(work_queue.leased(permit.annotator, permit.task, lease_id))
+    # Browsers count a line break as one character but submit two, so the comment could exceed the maximum length.
     comment = request.POST.get("comment", "").replace("\r\n", "\n")
     extra |= {"comment": comment, "refusal": refusal, "status": status_of(refusal)}
-    return _work(request, permit, leases, posted=request.POST, **extra)
+    return _render_work(request, permit, leases, posted=request.POST, **extra)
 
 
 @with_permit
-def _choose(request: UserRequest, permit: Permit) -> HttpResponse:
+def _update_picker(request: UserRequest, permit: Permit) -> HttpResponse:
     """Run a command of the concept picker, such as a search, and show the picker again. Nothing is stored."""
     lease_id = whole_number(request.POST.get("lease"))
-    lease = handing_out.find_lease(permit.annotator, permit.task, lease_id) if lease_id is not None else None
+    lease = work_queue.leased(permit.annotator, permit.task, lease_id) if lease_id is not None else None
     if lease is None or permit.task.vocabulary_id is None:
         raise NotFound(_("You do not have this item."))
     if request.htmx:
-        panel = concept_picker.of_unit(lease.unit, permit, request.POST)
+        panel = concept_picker.unit_panel(lease.unit, permit, request.POST)
         return render(request, "annotate/_chosen_and_found.html", panel)
-    return _again(request, permit, lease.pk)
+    return _show_again(request, permit, lease.pk)
 
 
 def undo(request: UserRequest, task: str) -> HttpResponse:
@@ -240,7 +240,7 @@ def undo(request: UserRequest, task: str) -> HttpResponse:
         lease, judgment = answer_changes.undo_locked(permit, judgment_id)
     if not request.htmx:
         return redirect("queue", task=permit.task.name)
-    return _work(request, permit.after_reading(-1, answers=-int(judgment.kind == Judgment.ANSWER)), [lease])
+    return _render_work(request, permit.after_reading(-1, answers=-int(judgment.kind == Judgment.ANSWER)), [lease])
 
 
 # --- Sheets
@@ -253,20 +253,20 @@ def _check_sheets(task: Task) -> None:
 
 def sheet(request: UserRequest, permit: Permit) -> HttpResponse:
     _check_sheets(permit.task)
-    return _show(request, permit, handing_out.open_sheet(permit.annotator, permit.task, permit.queues), on_sheet=True)
+    return _show(request, permit, work_queue.open_sheet(permit.annotator, permit.task, permit.queues), on_sheet=True)
 
 
 def start_sheet(request: UserRequest, task: str) -> HttpResponse:
-    """Hand out a sheet. POST field: see `start`."""
+    """Assign a sheet to the annotator. POST field: see `start`."""
     with acting(request.user, task) as permit:
         _check_sheets(permit.task)
         if not request.htmx and "read" not in request.POST and not personal_progress.has_read_guidelines(permit):
             return redirect("sheet", task=permit.task.name)
-        if handing_out.open_lease(permit.annotator, permit.task, permit.queues):
-            handing_out.close_open(permit.annotator, permit.task)
-        leases = handing_out.lease_sheet(permit)
+        if work_queue.open_lease(permit.annotator, permit.task, permit.queues):
+            work_queue.close_open(permit.annotator, permit.task)
+        leases = work_queue.hand_out_sheet(permit)
     if request.htmx:
-        return _handed_out(request, permit, leases, on_sheet=True)
+        return _show_assigned(request, permit, leases, on_sheet=True)
     return redirect("sheet", task=permit.task.name)
 
 
@@ -283,18 +283,18 @@ def judge_sheet(request: UserRequest, annotator: Annotator, task: Task) -> HttpR
     if not leases or None in leases:
         raise InvalidAnswer(_("The form does not identify the posts. Reload the page."))
     answers = {lease: _mark(task, request.POST.get(f"answer-{lease}")) for lease in leases if lease is not None}
-    refused = handing_out.judge_sheet(annotator, task, answers, active_seconds(request))
+    refused = work_queue.judge_sheet(annotator, task, answers, active_seconds(request))
     refusals = Counter(map(str, refused)).most_common()
     outcome = {"saved": len(answers) - len(refused), "sent": len(answers), "refusals": refusals}
-    sheet = handing_out.take_sheet(annotator, task)
-    # Without htmx, show refusals in this response. Reloading it submits the form again, which changes nothing.
+    sheet = work_queue.take_sheet(annotator, task)
+    # Without htmx, show refusals in this response. Reloading it submits the form again, which has no further effect.
     if request.htmx or refused:
-        return _handed_out(request, permit_of(annotator, task), sheet, on_sheet=True, outcome=outcome)
+        return _show_assigned(request, permit_of(annotator, task), sheet, on_sheet=True, outcome=outcome)
     return redirect("sheet", task=task.name)
 
 
 def _mark(task: Task, answer: str | None) -> Answer | None:
-    """Return the answer in a row of a sheet, or None for a skip."""
+    """Parse the answer in a row of a sheet. Return None for a skip."""
     if not answer:
         raise InvalidAnswer(_("A post on this sheet has no answer, so nothing was saved. Reload the page."))
     return None if answer == "skip" else judgments.read_answer(task.kind, [answer])

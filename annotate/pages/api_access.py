@@ -35,7 +35,7 @@ from corpora.database.statements import prepared
 class TokenAuthentication(auth.TokenAuthentication):
     """Knox's authentication with two changes.
 
-    A token that is not ASCII is rejected, because Knox would raise an error. Expired tokens are searched only if no
+    Tokens that aren't ASCII are rejected, because Knox would raise an error. Expired tokens are looked up only if no
     valid token matches.
     """
 
@@ -66,7 +66,7 @@ class TokenScheme(KnoxTokenScheme):  # type: ignore[no-untyped-call] # its __ini
 
 
 class NoMetadata(BaseMetadata):
-    """Make the body of responses to OPTIONS empty.
+    """Leave the body of responses to OPTIONS empty.
 
     The Allow header already lists the methods, and the schema describes requests and responses.
     """
@@ -77,11 +77,11 @@ class NoMetadata(BaseMetadata):
 
 # --- Rate limit of the API: requests per minute for each user or, without a login, for each IP address
 #
-# The counts are stored in files in the data folder. With counts in memory, each worker would count separately, so three
-# workers would accept three times the limit. A cache that is read and then written would miss simultaneous requests,
-# which matter most. A database row would add a commit to each request and, on SQLite, delay other people's answers.
+# The counts are stored in files in the data folder. If they were in memory, each worker would count separately, so that
+# three workers would accept three times the limit. A cache that is read and then written would miss simultaneous
+# requests, which matter most. A database row would add a commit to each request and, on SQLite, delay answers.
 
-NETWORK = 64  # length of an IPv6 prefix in bits; a single customer usually controls all addresses with the same prefix
+NETWORK = 64  # length of an IPv6 prefix in bits; one customer usually controls all addresses with the same prefix
 
 
 def address_of(request: HttpRequest) -> str | None:
@@ -100,15 +100,15 @@ def address_of(request: HttpRequest) -> str | None:
 
 
 MINUTE = 60  # seconds
-# A user's slot has the user's primary key as its number. All addresses share a fixed number of slots, so that requests
-# from many addresses cannot fill the disk.
+# A user's slot number is the user's primary key. All addresses share a fixed number of slots. Otherwise, requests from
+# many addresses could fill the disk.
 ADDRESSES = 1 << 16
 # A slot contains two numbers: the minutes since the epoch, and the number of requests in that minute.
 NUMBER = 4  # size of each number, in bytes
 
 
 def allows_visitor(request: HttpRequest) -> bool:
-    """Count a request without a login, and return whether the client's address is within ASSAY_API_RATE_UNKNOWN."""
+    """Count a request without a login. Return whether the client's address is within ASSAY_API_RATE_UNKNOWN."""
     address = sha256((address_of(request) or "").encode()).digest()
     return _allows(settings.API_RATE_UNKNOWN, "addresses", int.from_bytes(address[:8], "big") % ADDRESSES)
 
@@ -129,7 +129,7 @@ class PerMinute(BaseThrottle):
 
 
 def _allows(rate: int, name: str, slot: int) -> bool:
-    """Count a request, and return whether it is within the limit.
+    """Count a request. Return whether it is within the limit.
 
     rate: maximum number of requests per minute; 0 for no limit
     name: name of the file with the counts
@@ -142,7 +142,7 @@ def _allows(rate: int, name: str, slot: int) -> bool:
 
 
 def _count(path: Path, slot: int, minute: int) -> int:
-    """Count a request in a slot of the file, and return the number of requests in this minute."""
+    """Count a request in a slot of the file. Return the number of requests in this minute."""
     path.parent.mkdir(parents=True, exist_ok=True)
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:

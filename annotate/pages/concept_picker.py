@@ -1,13 +1,13 @@
-"""The concept picker: the panel next to a document in which annotators choose concepts from a vocabulary.
+"""The concept picker: the panel next to a document where annotators choose concepts from a vocabulary.
 
 The panel keeps its state in form fields, so that it works without JavaScript. Nothing is stored until the answer is
-sent. The form has these fields:
+submitted. The form has these fields:
 
-answer: keys of the concepts that are chosen
+answer: keys of the chosen concepts
 way: how the annotator found each of these concepts
 view: the open tab
 at: the open place in the vocabulary
-typed: text of the search
+typed: search text
 do: command of the pressed button (add KEY WAY, drop KEY, open PLACE, show VIEW or find)
 """
 
@@ -43,19 +43,19 @@ from corpora.vocabulary.thesaurus import VocabularyError
 # --- Lists of concepts for pages and the API, found by a search or by browsing the vocabulary
 
 FOUND = 10  # maximum number of search results
-MOST = 100  # maximum number of concepts shown at one place; no place in EuroVoc has more
+MOST = 100  # maximum number of concepts listed at one place; no place in EuroVoc has more
 
 
 @dataclass(frozen=True)
 class Row:
     """A concept in a list.
 
-    language: language of the name if it differs from the language of the document, otherwise empty
-    path: names of the concept's scheme and of its broader concepts
+    language: language of the name if it differs from the document's language, otherwise empty
+    path: names of the concept's scheme and its broader concepts
     way: how the concept was found, which is stored with the answer if the concept is chosen from this list
     found: label that matched the search; empty if it is the name
     narrower: number of narrower concepts
-    votes: annotators who chose the concept; only adjudicators see them
+    votes: annotators who chose the concept; shown only to adjudicators
     """
 
     key: str
@@ -81,8 +81,8 @@ class Place:
     name: str
 
 
-def in_order(vocabulary: Vocabulary, keys: Iterable[str]) -> list[Concept]:
-    """Return the concepts with these keys, in the order of the keys. Unknown keys are ignored."""
+def concepts_in_order(vocabulary: Vocabulary, keys: Iterable[str]) -> list[Concept]:
+    """Load the concepts with these keys, in the same order. Unknown keys are ignored."""
     concepts = concepts_of(vocabulary, keys)
     return [concepts[key] for key in keys if key in concepts]
 
@@ -91,8 +91,8 @@ def in_order(vocabulary: Vocabulary, keys: Iterable[str]) -> list[Concept]:
 class Listing:
     """Builds lists of concepts for a document.
 
-    language: language of the document
-    chosen: mapping from the key of a chosen concept to how it was found
+    language: the document's language
+    chosen: mapping from the key of each chosen concept to how it was found
     """
 
     vocabulary: Vocabulary
@@ -121,7 +121,7 @@ class Listing:
                 language="" if self._is_own(names[concept.key].language) else names[concept.key].language,
                 path=[
                     *self._scheme(tree.scheme.get(concept.key)),
-                    *(names[one].text for one in tree.way_to(concept.key)),
+                    *(names[key].text for key in tree.way_to(concept.key)),
                 ],
                 is_chosen=concept.key in self.chosen,
                 way=way or self.chosen.get(concept.key, ""),
@@ -133,9 +133,7 @@ class Listing:
         ]
 
     def _is_own(self, tag: str) -> bool:
-        """Return whether a label is in the document's language, so that its language need not be shown.
-
-        A label without a language counts as being in the document's language.
+        """Return whether a label is in the document's language or has no language.
 
         tag: language tag of the label
         """
@@ -144,40 +142,40 @@ class Listing:
     def _scheme(self, scheme: Scheme | None) -> list[str]:
         return [label_of_scheme(scheme, self.language)] if scheme else []
 
-    def found(self, typed: str, also: Sequence[str] = ()) -> list[Row]:
-        """Search the vocabulary and return the results. Raise VocabularyError like concept_index.find.
+    def search(self, typed: str, also: Sequence[str] = ()) -> list[Row]:
+        """Search the vocabulary. Raise VocabularyError for the same reasons as concept_index.find.
 
-        typed: text of the search
-        also: languages to search in addition to the language of the document
+        typed: search text
+        also: languages to search in addition to the document's language
         """
         hits = find(self.vocabulary, typed, self.language, FOUND, also=also)
         matched_labels = {hit.concept.key: hit.label.text for hit in hits if not hit.label.is_preferred}
         matched_labels |= {hit.concept.key: hit.label.text for hit in hits if not self._is_own(hit.label.language)}
         return self.rows([hit.concept for hit in hits], SEARCHED, matches=matched_labels)
 
-    def browsed(self, at: str) -> dict[str, Any]:
+    def browse(self, at: str) -> dict[str, Any]:
         kind_of_place, _colon, key = at.partition(":")
         concept = concepts_of(self.vocabulary, [key]).get(key) if kind_of_place == "concept" else None
         if concept and not concept.is_deprecated:
             return self._at_concept(concept)
         scheme = self.vocabulary.schemes.filter(key=key).first() if kind_of_place == "scheme" else None
-        parts = [self._place(part_) for part_ in (scheme.parts.all() if scheme else self._top_schemes())]
-        tops = top_concepts(scheme) if scheme else () if parts else self._tops()
+        parts = [self._place(part) for part in (scheme.parts.all() if scheme else self._top_schemes())]
+        tops = tops_of(scheme) if scheme else () if parts else self._tops()
         crumbs = [Place("", _("All"))] if scheme else []
         if scheme and scheme.domain:
             crumbs.append(self._place(scheme.domain))
         here = label_of_scheme(scheme, self.language) if scheme else ""
         places = sorted(parts, key=lambda part: (part.name, part.place))
-        return {"places": places, "crumbs": crumbs, "here": here, **self._some(tops)}
+        return {"places": places, "crumbs": crumbs, "here": here, **self._listed(tops)}
 
     def _tops(self) -> Any:
         current = self.vocabulary.concepts.filter(is_deprecated=False)
         return current.exclude(broader__is_deprecated=False)
 
     def _top_schemes(self) -> Any:
-        """Return the domains of the vocabulary, or its schemes if it has no domains.
+        """Return the vocabulary's domains, or its schemes if it has no domains.
 
-        In a vocabulary with domains, a scheme without a domain represents the whole vocabulary, so it is left out.
+        In a vocabulary with domains, a scheme without a domain represents the whole vocabulary and is left out.
         """
         schemes = self.vocabulary.schemes.filter(domain=None)
         domains = schemes.exclude(parts=None)
@@ -204,11 +202,11 @@ class Listing:
             "here": current_row.name,
             "own": current_row,
             "around": [(name, rows) for name, rows in listed.items() if rows],
-            **self._some(concept.narrower.filter(**current).order_by("key")),
+            **self._listed(concept.narrower.filter(**current).order_by("key")),
         }
 
-    def _some(self, concepts: Any) -> dict[str, Any]:
-        """Return the template context with at most MOST of the concepts, and a note if there are more."""
+    def _listed(self, concepts: Any) -> dict[str, Any]:
+        """Return the template context for a list of at most MOST concepts, with a note if there are more."""
         some = list(concepts[: MOST + 1])
         rows = self.rows(some[:MOST], BROWSED)
         more = _("Only the first %(number)s are shown. Use the search to find others.") % {"number": MOST}
@@ -225,11 +223,11 @@ SUGGESTIONS, SEARCH, BROWSE, VOTES = VIEWS = ("suggestions", "search", "browse",
 class State:
     """The state of the panel, read from its form.
 
-    ways: mapping from the key of each chosen concept to how it was found, in the order in which they were chosen
+    ways: mapping from the key of each chosen concept to how it was found, in the order of choice
     view: the open tab
     at: the open place in the vocabulary
-    typed: text of the search
-    is_sure: whether the user confirmed choosing both a concept and a broader one
+    typed: search text
+    is_sure: whether the user has confirmed choosing a concept together with a broader one
     """
 
     ways: dict[str, str] = field(default_factory=dict)
@@ -240,7 +238,7 @@ class State:
 
 
 def read_state(posted: QueryDict) -> State:
-    """Return the state of the panel from its form, after applying the command of the pressed button."""
+    """Read the panel's state from its form, and apply the command of the pressed button."""
     state = State(
         ways=parse_ways(posted),
         view=posted.get("view", ""),
@@ -266,29 +264,29 @@ def read_state(posted: QueryDict) -> State:
     return state
 
 
-def of_unit(unit: Unit, permit: Permit, posted: QueryDict | None) -> dict[str, Any]:
+def unit_panel(unit: Unit, permit: Permit, posted: QueryDict | None) -> dict[str, Any]:
     """Return the panel for answering a unit.
 
-    If the annotator undid an answer to this unit, its concepts are preselected.
+    If the annotator has undone an answer to this unit, its concepts are preselected.
     """
-    state = read_state(posted) if posted is not None else State(_taken_back(unit, permit.annotator))
+    state = read_state(posted) if posted is not None else State(_undone_concepts(unit, permit.annotator))
     url = reverse("judge", args=[unit.task.name])
     return _panel(unit.task, unit.item, state, shown_to(permit.annotator, unit), url, reads=list(permit.levels))
 
 
-def of_change(
+def change_panel(
     judgment: Judgment, number: int, latest_change: Change | None, permit: Permit, posted: QueryDict | None
 ) -> dict[str, Any]:
     """Return the panel for changing an answer. The concepts of the current answer are preselected.
 
     number: number of the answer in its URL
-    latest_change: latest change of the answer; None if the answer was never changed
+    latest_change: latest change of the answer; None if there is none
     """
     task, unit = permit.task, judgment.unit
     if task.vocabulary_id is None:
         return {}
-    # For changed answers, how concepts were found is stored only in some cases. Annotators must not learn in which
-    # cases, so never show it.
+    # How concepts were found is stored only for some changed answers. It is never shown for changed answers, because
+    # annotators must not learn for which ones it is stored.
     ways = {} if latest_change else dict(judgment.chosen.order_by("pk").values_list("concept__key", "way"))
     current_concepts = {
         key: ways.get(key, "")
@@ -299,7 +297,7 @@ def of_change(
     return _panel(task, unit.item, state, shown_to(permit.annotator, unit), url, reads=list(permit.levels))
 
 
-def of_question(item: Item, permit: Permit, posted: QueryDict | None) -> dict[str, Any]:
+def question_panel(item: Item, permit: Permit, posted: QueryDict | None) -> dict[str, Any]:
     """Return the panel for a question in practice or a test, without suggestions."""
     task = permit.task
     if task.vocabulary_id is None:
@@ -309,10 +307,10 @@ def of_question(item: Item, permit: Permit, posted: QueryDict | None) -> dict[st
     return _panel(task, item, state, [], address, reads=list(permit.levels))
 
 
-def of_decision(unit: Unit, annotator: Annotator, blind: bool, posted: QueryDict | None) -> dict[str, Any]:
+def decision_panel(unit: Unit, annotator: Annotator, blind: bool, posted: QueryDict | None) -> dict[str, Any]:
     """Return the panel for an adjudicator.
 
-    Unless the unit is reviewed blind, it shows which annotators chose each concept, and the suggestions.
+    It shows the suggestions and which annotators chose each concept, unless the unit is reviewed blind.
     """
     if unit.task.vocabulary_id is None:
         return {}
@@ -324,11 +322,8 @@ def of_decision(unit: Unit, annotator: Annotator, blind: bool, posted: QueryDict
     return _panel(unit.task, unit.item, state, suggestions, address, reads=reads, votes=votes)
 
 
-def _taken_back(unit: Unit, annotator: Annotator) -> dict[str, str]:
-    """Return the concepts of the annotator's last undone answer to the unit, so that they stay chosen.
-
-    The result maps each concept key to how the concept was found.
-    """
+def _undone_concepts(unit: Unit, annotator: Annotator) -> dict[str, str]:
+    """Return the concepts of the annotator's last undone answer to a unit: how each was found, by concept key."""
     own_judgments = Judgment.objects.filter(unit=unit, annotator=annotator, kind=Judgment.ANSWER, voided_by=None)
     last = own_judgments.exclude(voided_at=None).order_by("-pk").first()
     ways = last.chosen.order_by("pk").values_list("concept__key", "way") if last else ()
@@ -336,7 +331,7 @@ def _taken_back(unit: Unit, annotator: Annotator) -> dict[str, str]:
 
 
 def _votes(unit: Unit) -> dict[str, list[str]]:
-    """Return a mapping from concept key to the annotators who chose the concept, most votes first."""
+    """Return the annotators who chose each concept, by concept key, most votes first."""
     live = Judgment.objects.live().answers().filter(unit=unit).select_related("annotator").order_by("pk")
     annotators: dict[str, list[str]] = {}
     for judgment in live:
@@ -359,8 +354,8 @@ def _panel(
 
     suggestions: keys of the suggested concepts
     address: URL of the form, which also receives the panel's commands
-    reads: languages that the user reads, which a search covers in addition to the language of the document
-    votes: mapping from concept key to the annotators who chose the concept
+    reads: languages that the user reads, which are searched in addition to the document's language
+    votes: annotators who chose each concept, by concept key
     """
     version, rules = version_of(task), task.kind.form.vocabulary(task.kind)
     assert rules  # only tasks with a vocabulary have this panel
@@ -368,14 +363,14 @@ def _panel(
     tabs = {VOTES: bool(votes), SUGGESTIONS: bool(suggestions), BROWSE: True}
     available_views = [name for name, is_there in tabs.items() if is_there]
     view = state.view if state.view in (SEARCH, *available_views) else available_views[0]
-    concepts = in_order(version, state.ways)
-    pairs = [] if rules["beside_broader"] == ALLOW else nested_pairs(concepts)
+    concepts = concepts_in_order(version, state.ways)
+    pairs = [] if rules["beside_broader"] == ALLOW else nested(concepts)
     names = names_in(version, item.language)
     contents: dict[str, Callable[[], dict[str, Any]]] = {
-        SEARCH: lambda: _searched(listing, state.typed, reads),
-        SUGGESTIONS: lambda: {"rows": listing.rows(in_order(version, suggestions), SUGGESTED)},
-        VOTES: lambda: {"rows": listing.rows(in_order(version, votes), "", votes=votes)},
-        BROWSE: lambda: listing.browsed(state.at),
+        SEARCH: lambda: _search_results(listing, state.typed, reads),
+        SUGGESTIONS: lambda: {"rows": listing.rows(concepts_in_order(version, suggestions), SUGGESTED)},
+        VOTES: lambda: {"rows": listing.rows(concepts_in_order(version, votes), "", votes=votes)},
+        BROWSE: lambda: listing.browse(state.at),
     }
     return {
         "compose": address,
@@ -399,10 +394,10 @@ def _panel(
     }
 
 
-def _searched(listing: Listing, typed: str, reads: Sequence[str]) -> dict[str, Any]:
+def _search_results(listing: Listing, typed: str, reads: Sequence[str]) -> dict[str, Any]:
     try:
-        rows = listing.found(typed[:LONGEST], reads)
-    except VocabularyError:  # the text is not too long, so it has no letters or digits
+        rows = listing.search(typed[:LONGEST], reads)
+    except VocabularyError:  # the text can't be too long, so it has no letters or digits
         return {"note": _("The search text contains no letters or digits. Type the beginning of a word.")}
     note = "" if rows else _("No concept has this name. Type the beginning of another word of its name, or browse.")
     return {"rows": rows, "note": note}

@@ -17,14 +17,14 @@ from rest_framework.views import exception_handler
 
 from annotate.core.refusals import EnoughToday, InvalidAnswer, NotAgreed, NotAllowed, NotFound, Paused, Refusal
 from annotate.pages.access import API, PageRequest, may, status_of
-from annotate.pages.account import way_back
+from annotate.pages.account import previous_page
 from annotate.pages.api_access import PerMinute
 from corpora.system import is_storage_fault
 
 LONG = f"{API}v1/manage/"  # URL prefix of managers' requests, which can take long
 
 WAIT = 5  # seconds after which a client should repeat a request that was refused because the server is busy
-# Objects that are hidden from a user get the same message as missing objects.
+# Objects that are hidden from a user are reported as missing.
 NOTHING_SEEN = "The task or item does not exist, or you do not have access to it. Send GET tasks/ to list your tasks."
 NOTHING_MANAGED = "The task, job or file does not exist. Send GET manage/tasks/ or manage/jobs/ for a list."
 # Error codes of the API for requests that do not reach an operation: code -> (status, cause, what to do).
@@ -113,7 +113,7 @@ def server_error(request: HttpRequest) -> HttpResponse:
 
 
 def busy(request: HttpRequest) -> HttpResponse:
-    """Refuse a request because too many are running. No data is lost, because the client can send the request again."""
+    """Refuse a request because too many are running. The client can send the request again, so no data is lost."""
     response = _short_response(request, "busy", "503.html")
     response.headers["Retry-After"] = str(WAIT)
     return response
@@ -135,7 +135,7 @@ def _short_response(request: HttpRequest, code: str, template: str) -> HttpRespo
 def api_exception_handler(error: Exception, context: dict[str, Any]) -> Response | None:
     """Return the API's response to an error.
 
-    The messages are our own, except for invalid JSON: the parser's message contains the position of the error.
+    The message is Assay's own. For invalid JSON, it is the parser's, which contains the position of the error.
     """
     if isinstance(error, Refusal):
         return Response({"code": error.code, "detail": str(error)}, status=status_of(error))
@@ -156,21 +156,21 @@ def api_exception_handler(error: Exception, context: dict[str, Any]) -> Response
         response.data = {"code": NotFound.code, "detail": _no_such_format(context) or nothing}
     elif response is not None:
         detail = response.data["detail"]
-        response.data = {"code": detail.code, "detail": _our_message(detail.code) or detail}
+        response.data = {"code": detail.code, "detail": _api_message(detail.code) or detail}
     return response
 
 
 def _sentences(errors: Any) -> list[str]:
-    """Return the messages about a field. The messages about a list are in a mapping from index to messages."""
+    """Flatten the error messages of a field. A list field's errors are a mapping from index to messages."""
     if isinstance(errors, dict):
         return [sentence for inside in errors.values() for sentence in _sentences(inside)]
     return list(errors)
 
 
 def _no_such_format(context: dict[str, Any]) -> str:
-    """Return an error message about ?format= with an unknown format, or an empty string if the request has no format.
+    """Return an error message if the request has ?format= with an unknown format; otherwise "".
 
-    Django REST framework would report an unknown format as a missing page.
+    Django REST framework would report a missing page instead.
     """
     format = context["request"].query_params.get(api_settings.URL_FORMAT_OVERRIDE)
     formats = {renderer.format for renderer in context["view"].renderer_classes}
@@ -181,7 +181,7 @@ def _no_such_format(context: dict[str, Any]) -> str:
     )
 
 
-def _our_message(code: str) -> str:
+def _api_message(code: str) -> str:
     return "" if code == "parse_error" or code not in OTHER_CODES else " ".join(OTHER_CODES[code][1:])
 
 
@@ -190,23 +190,23 @@ def refusal_page(request: PageRequest, error: Refusal, way: tuple[str, str] | No
 
     way: URL and text of the link on the page; by default, a link back to the task
     """
-    # With htmx, the refusal appears above the current unit, so a comment that the user typed there is kept.
+    # With htmx, the refusal appears above the current unit, so that a comment typed there is kept.
     template = "annotate/_refusal.html" if request.htmx else "annotate/refusal.html"
     # In a task, link back to its queue, sheet or test.
     address = request.resolver_match
     assert address  # the URL was resolved
     name = address.url_name or ""
     on_sheet = name.startswith("sheet")
-    # Show the typed text, so that it is not lost.
+    # Show the typed text, so that it isn't lost.
     typed = "\n".join(
         filter(None, (request.POST.get(field, "").strip() for field in ("reason", "comment", "words", "reply", "text")))
     )
     context = {"refusal": error, "queue_of": address.kwargs.get("task"), "on_sheet": on_sheet, "typed": typed}
-    # If the annotator is stopped, do not link to a page that would refuse them again.
+    # Don't link to a page that would refuse a stopped annotator again.
     context["paused"] = isinstance(error, Paused | EnoughToday)
     context["consent"] = isinstance(error, NotAgreed)
-    # If an operation of a test was refused, link to the qualification page, which shows the next step. If the
-    # qualification page itself was refused, do not link to it.
+    # If an operation of a test was refused, link to the qualification page, which shows the next step. If that page was
+    # refused itself, don't link to it.
     if name.startswith("qualification-"):
         context["qualification"] = reverse("qualification", args=[address.kwargs["task"], address.kwargs["language"]])
     if not request.htmx:
@@ -219,7 +219,7 @@ def refusal_page(request: PageRequest, error: Refusal, way: tuple[str, str] | No
 
 
 def _next_link(request: PageRequest, context: dict[str, Any], name: str) -> tuple[str, str]:
-    """Return the URL and the text of the link on a refusal's page. If both are empty, the page links to the start page.
+    """Return the URL and text of the link on a refusal's page. If both are empty, the page links to the start page.
 
     name: name of the requested URL
     """
@@ -243,8 +243,8 @@ def _next_link(request: PageRequest, context: dict[str, Any], name: str) -> tupl
 def csrf_failure(request: PageRequest, reason: str = "") -> HttpResponse:
     """Return the response to a form with a wrong CSRF token.
 
-    The usual cause is a page that is older than the session, so the message asks the user to reload it. Django's
-    default page would mention cookies and DEBUG instead.
+    The usual cause is a page older than the session, so the message asks the user to reload it. Django's default page
+    mentions cookies and DEBUG instead.
     """
     sentence = _("This page is older than your session, so nothing was saved. Reload it and try again.")
-    return refusal_page(request, NotAllowed(sentence), (way_back(request), _("Reload the page")))
+    return refusal_page(request, NotAllowed(sentence), (previous_page(request), _("Reload the page")))

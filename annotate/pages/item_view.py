@@ -22,33 +22,33 @@ from annotate.work.moves import labels_as_seen
 from annotate.work.permit import Permit
 from corpora.models import Item
 
-# --- Paragraphs of long texts. Only pages split texts. Stored and exported texts, and those in the API, are unchanged.
+# --- Paragraphs of long texts. Texts are split only on pages, not in the database, in exports or in the API.
 #
 # Many news collections store each article on a single line of up to 23,000 characters, which is hard to read. Pages
 # split such a line at the ends of sentences, without adding or removing any characters.
 
 
 # Lines longer than LONGEST are split into paragraphs of at least PART characters. Wide characters, such as Chinese
-# ones, count twice. In a column of 65 characters, the two lengths correspond to 20 and 10 lines.
+# ones, count twice. In a column of 65 characters, LONGEST is 20 lines and PART is 10 lines.
 LONGEST = 1300
 PART = 650
 _EMPTY = re.compile(r"\n(?:[^\S\n]*\n)+")
-# The end of a sentence, including the following space. A full stop after fewer than three letters does not match,
-# because it may belong to an abbreviation such as "Dr.".
+# The end of a sentence, including the following space. A full stop after fewer than three letters doesn't match. It may
+# belong to an abbreviation such as "Dr.".
 _END = re.compile(r"""(?:(?<=\w\w\w)\.|[!?…؟۔।॥])["'”’»)\]]*\s+|[。！？]["'”’」』）]*\s*""")
 
 
 def paragraphs(text: str) -> list[str]:
     """Return the lines of a text, including empty lines. Long lines are split into paragraphs."""
-    return [part for line in text.splitlines() for part in _parted(line)]
+    return [part for line in text.splitlines() for part in _split_line(line)]
 
 
-def parted(text: str) -> list[str]:
-    """Split a text at empty lines, for example a law into articles. Empty parts are left out."""
+def split_at_empty_lines(text: str) -> list[str]:
+    """Split a text, such as a law with articles, at empty lines. Empty parts are left out."""
     return [part for part in _EMPTY.split(text.strip("\n")) if part.strip()]
 
 
-def _parted(line: str) -> list[str]:
+def _split_line(line: str) -> list[str]:
     if _width(line) <= LONGEST:
         return [line]
     parts, begin, ends = [], 0, [match.end() for match in _END.finditer(line)]
@@ -64,31 +64,29 @@ def _width(text: str) -> int:
     return sum(2 if east_asian_width(letter) in "WF" else 1 for letter in text)
 
 
-# HTML in Markdown is shown as text, so that a manager's text cannot run scripts.
+# HTML in Markdown is shown as text, so that a manager's text can't run scripts.
 _MARKDOWN = MarkdownIt("commonmark", {"html": False}).enable("table")
 
 
-def rendered(source: str) -> SafeString:
+def render_markdown(source: str) -> SafeString:
     html: str = _MARKDOWN.render(source)
     return mark_safe(html)  # noqa: S308 - rendered with HTML switched off
 
 
 @lru_cache(maxsize=256)
-def markdown(source: str) -> SafeString:
-    """Render guidelines as HTML. The result is cached, because published guidelines never change."""
-    return rendered(source)
+def render_guidelines(source: str) -> SafeString:
+    """Render guidelines as HTML. Published guidelines never change, so the result is cached."""
+    return render_markdown(source)
 
 
 def guidelines(task: Task, language: str = "") -> dict[str, str]:
-    """Return the template context with a task's guidelines and their language.
+    """Return the template context with a task's guidelines and their language; empty if the task has no guidelines.
 
-    The context is empty if the task has no guidelines.
-
-    language: language of the record on the screen, which determines the language of the guidelines
+    language: language of the record on the page, which determines the language of the guidelines
     """
     guidelines_text = current(task, language) if language else current(task)
     return (
-        {"guidelines": markdown(guidelines_text.text), "guidelines_language": guidelines_text.language}
+        {"guidelines": render_guidelines(guidelines_text.text), "guidelines_language": guidelines_text.language}
         if guidelines_text
         else {}
     )
@@ -99,8 +97,7 @@ class Field:
     """A field of a record.
 
     title_language: language of the title if it differs from the language of the page
-    parts: the parts of the field, each a list of paragraphs; only fields in documents with several zones can have more
-        than one part
+    parts: the field's parts, each a list of paragraphs; only fields of documents with several zones can have several
     """
 
     name: str
@@ -113,8 +110,7 @@ class Field:
 def record(item: Item, kind: Kind, *, may_hurt: bool = False) -> dict[str, Any]:
     """Return the context of _record.html, which shows an item.
 
-    The fields of a record are arranged in the blocks of its kind. Any other text is split into lines. The page veils
-    sensitive items.
+    A record's fields are arranged in its kind's blocks. Any other text is split into lines. Sensitive items are veiled.
 
     may_hurt: whether this item is sensitive even if its kind is not
     """
@@ -137,7 +133,7 @@ def _fields(item: Item, kind: Kind, block: Block) -> list[Field]:
         return [field(name, [paragraphs(item.fields[name])]) for name in block.fields]
     # Show only the zones of a document that are not empty.
     return [
-        field(name, [paragraphs(part) for part in parted(item.fields[name])])
+        field(name, [paragraphs(part) for part in split_at_empty_lines(item.fields[name])])
         for name in block.fields
         if item.fields[name].strip()
     ]
@@ -150,8 +146,8 @@ def question(
 
     The context omits votes, the queue and other annotators, because the annotator must not see them.
 
-    posted: values of the unit's form if it is shown again
-    on_page: digest of the long button lists on the current page; if they have not changed, the page keeps them
+    posted: submitted values of the unit's form if it is shown again
+    on_page: digest of the long button lists on the current page; if they are unchanged, the page keeps them
     """
     kind = permit.task.kind
     context = kind.pages.ask(lease.unit, permit)
@@ -163,7 +159,7 @@ def question(
         "flags": KINDS.items(),
         **record(lease.unit.item, kind),
         **context,
-        **(concept_picker.of_unit(lease.unit, permit, posted) if permit.task.vocabulary_id else {}),
+        **(concept_picker.unit_panel(lease.unit, permit, posted) if permit.task.vocabulary_id else {}),
         **{
             name: value
             for control in permit.task.hooks["beside"]
@@ -173,7 +169,7 @@ def question(
 
 
 def sheet(leases: list[Lease], permit: Permit) -> dict[str, Any]:
-    """Return the template context that shows a sheet: the texts, and the question about each of them."""
+    """Return the template context that shows a sheet: its texts, and the question about each of them."""
     kind = permit.task.kind
     return {
         **kind.pages.ask(leases[0].unit, permit),
@@ -185,7 +181,7 @@ def sheet(leases: list[Lease], permit: Permit) -> dict[str, Any]:
 def summaries(judgments: Sequence[Judgment], annotator: Annotator, kind: Kind, *, may_read: bool = True) -> list[str]:
     """Return a short description of each judgment.
 
-    may_read: whether the descriptions may contain words of the units' texts
+    may_read: whether the descriptions may quote the units' texts
     """
     labels = labels_as_seen(annotator, [(judgment.unit, judgment.label) for judgment in judgments])
     return [_description(judgment, label, kind, may_read) for judgment, label in zip(judgments, labels, strict=True)]
@@ -201,5 +197,5 @@ def _description(judgment: Judgment, label: str, kind: Kind, may_read: bool) -> 
 
 
 def reason(judgment: Judgment | Change, kind: Kind) -> str:
-    """Return the reason for an answer: the text of a predefined reason, or the annotator's own text."""
+    """Return the text of an answer's reason, which is predefined or the annotator's own."""
     return _(kind.undefined.reasons[judgment.reason]) if judgment.reason in kind.undefined.reasons else judgment.reason

@@ -1,4 +1,4 @@
-"""Keyboard shortcuts. Pages show them if `?` is pressed, and annotate/docs/reference/keys.md lists them."""
+"""Keyboard shortcuts. Pages show them when `?` is pressed, and annotate/docs/reference/keys.md lists them."""
 
 from django.utils.text import format_lazy
 from django.utils.translation import gettext_lazy as _lazy
@@ -53,7 +53,7 @@ def queue_keys(permit: Permit, *, on_sheet: bool = False, is_guided: bool = True
 
 
 def test_keys(permit: Permit) -> Shortcuts:
-    """Return the shortcuts of practice and tests. Items cannot be skipped and answers cannot be undone there."""
+    """Return the shortcuts of practice and tests, where items can't be skipped and answers can't be undone."""
     return [*_answers(permit), ("↵", _lazy("continue")), *_EVERYWHERE]
 
 

@@ -1,4 +1,4 @@
-"""The preview of a kind: an HTML file with a sample item, rendered with the templates of the queue."""
+"""The preview of a kind: an HTML page with a sample item, rendered with the queue's templates."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -47,17 +47,17 @@ EXAMPLES = {
     "title": "Daily flights to Rome from June",
     "translation": "The train is ten minutes late.",
 }
-# Number of files, and of rows of each, among which the preview looks for an item in its language.
+# Number of files, and of rows in each, that are searched for an item in the preview's language.
 FEW_PARTS, FEW_ROWS = 20, 50
 READ = 4  # number of languages that the sample annotator reads, if the labels are languages
 
 
-def preview(kind: Kind, language: str, corpus: str = "", *, alone: bool = True) -> str:
+def preview(kind: Kind, language: str, corpus: str = "", *, standalone: bool = True) -> str:
     """Return the preview of a kind's page as HTML.
 
-    language: language of the sample record, or the language that the question asks about
-    corpus: name of a corpus whose first record in this language is shown, if its fields fit; "" for an invented record
-    alone: whether to embed the styles, so that the HTML file does not need a server
+    language: language of the sample record, or the language that the question names
+    corpus: corpus to take the sample record from, if its fields fit; "" for an invented record
+    standalone: whether to embed the styles, so that the HTML file doesn't need a server
     """
     permit = _permit(kind, language)
     record = _first_item(corpus, kind, language) if corpus else None
@@ -69,8 +69,8 @@ def preview(kind: Kind, language: str, corpus: str = "", *, alone: bool = True) 
         "corpus": corpus if record else "",
         "noun": kind.noun,
         "progress": Progress(0, 0, 1),
-        "guidelines": item_view.markdown(text or ""),
-        "style": _styles(kind) if alone else "",
+        "guidelines": item_view.render_guidelines(text or ""),
+        "style": _styles(kind) if standalone else "",
         **_question(Lease(unit=unit), permit),
     }
     return render_to_string("annotate/preview.html", context)
@@ -87,8 +87,8 @@ def _styles(kind: Kind) -> str:
 def _question(lease: Lease, permit: Permit) -> dict[str, Any]:
     """Return the template context of the question.
 
-    If the answers are concepts, a placeholder replaces the concept picker, because vocabularies are in the database and
-    the preview does not access the database.
+    A placeholder replaces the concept picker, because the preview doesn't access the database, which contains the
+    vocabularies.
     """
     kind, item = permit.task.kind, lease.unit.item
     sides = next(filter(None, (control.invented_sides(kind) for control in kind.hooks["invented_sides"])), None)
@@ -99,21 +99,21 @@ def _question(lease: Lease, permit: Permit) -> dict[str, Any]:
 
 
 def usual_language(kind: Kind) -> str:
-    """Return the default language of a preview: the first language of the kind, or English, or the first label."""
+    """Return a preview's default language: the kind's first language, or English, or the first label."""
     return next((code for code in [*kind.languages, "en", *kind.labels] if code in languages_of(kind)), "en")
 
 
 def languages_of(kind: Kind) -> Sequence[str]:
-    """Return the possible languages of a preview: the languages of the kind, or its labels if these are languages, or
+    """Return a preview's possible languages: the kind's own, followed by its labels or, if these are not languages, by
     all languages.
     """
     return [*kind.languages, *(kind.labels if kind.labels_are_languages else LANGUAGES)]
 
 
 def _permit(kind: Kind, language: str) -> Permit:
-    """Return the permit of a sample annotator for an unsaved task.
+    """Return a sample annotator's permit for an unsaved task.
 
-    The annotator reads `language` and, if the labels are languages, a few more.
+    The annotator reads `language` and, if the labels are languages, a few others.
     """
     reads = list(dict.fromkeys([language, *kind.languages, *kind.labels]))[:READ]
     labels = [*(CLASSES if kind.answers_from_draw else ()), *kind.labels]
@@ -129,13 +129,13 @@ def _permit(kind: Kind, language: str) -> Permit:
 
 
 def _item(kind: Kind, language: str) -> Item:
-    fields = {name: _invented(name, block.style) for block in kind.layout for name in block.fields}
+    fields = {name: _sample_text(name, block.style) for block in kind.layout for name in block.fields}
     return Item(key="1", language=language if fields else "", fields=fields, text="\n".join(fields.values()) or POST)
 
 
 def _first_item(corpus: str, kind: Kind, language: str) -> Item | None:
-    """Return the first item of a corpus, preferably in this language. None if it lacks a field of the kind."""
-    manifest = fetch_manifest(corpus)
+    """Return a corpus's first item, preferably in this language; None if the corpus lacks one of the kind's fields."""
+    manifest = fetched_manifest(corpus)
     if manifest is None or not manifest.parts or not set(kind.fields) <= set(manifest.fields):
         return None
     names = ["text", "language", *kind.fields] if manifest.fields else ["text"]
@@ -148,16 +148,16 @@ def _first_item(corpus: str, kind: Kind, language: str) -> Item | None:
     return Item(key="1", language=row.get("language") or "", fields=fields, text=row["text"])
 
 
-def _invented(name: str, style: str) -> str:
-    """Return a sample sentence for a field. For a field in document style, return a text that needs scrolling."""
+def _sample_text(name: str, style: str) -> str:
+    """Return a sample sentence for a field, or a text that needs scrolling if the field has document style."""
     sentence = EXAMPLES.get(name) or f"Example {name.replace('_', ' ')}."
     return "\n".join([" ".join([sentence] * 8)] * 10) if style == DOCUMENT else sentence
 
 
-# --- The action check_kind, which describes the kind that a file defines, and writes the page that annotators will see
+# --- The action check_kind, which describes the kind in a file, and writes the page that annotators will see
 
 
-# The template of the page contains this mark. Only files that contain it are overwritten.
+# The page's template contains this mark. Files without the mark are not overwritten.
 MARK = '<meta name="generator" content="check_kind">'
 
 

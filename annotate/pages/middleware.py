@@ -21,7 +21,7 @@ from django.utils.translation import get_language, get_language_from_request, ov
 from annotate.core.refusals import Refusal
 from annotate.kinds.interface_language import ENGLISH
 from annotate.pages.access import API, PageRequest, View
-from annotate.pages.account import DRAFT, FORM, PERSON, carried_form, nearest, signed_person, way_back
+from annotate.pages.account import DRAFT, FORM, PERSON, carried_form, nearest_page, previous_page, signed_person
 from annotate.pages.error_responses import LONG, busy, refusal_page
 from annotate.work.accounts import preferences_of
 
@@ -39,10 +39,10 @@ class Middleware:
 class HeadersMiddleware(Middleware):
     """Forbid caching unless a view allows it, because nearly every page contains personal or restricted data.
 
-    Also forbid all content of other sites, unless a view sets its own content security policy.
+    Also forbid content from other sites, unless a view sets its own content security policy.
 
-    Also answer HEAD requests, which monitoring services send, wherever GET is allowed. The response has the same
-    headers as for GET but no body.
+    Also answer HEAD requests, which monitoring services send, for every URL that allows GET. The response has the same
+    headers but no body.
     """
 
     def __call__(self, request: HttpRequest) -> AnyResponse:
@@ -62,43 +62,43 @@ class HeadersMiddleware(Middleware):
         return response
 
 
-# URL prefixes of annotators' requests, which are short. Managers' requests (LONG) can take long and therefore run in
+# URL prefixes of annotators' requests, which are short. Managers' requests (LONG) can take long, so they run in
 # parallel.
 SHORT = ("/tasks/", API)
-# Maximum number of POST requests that run or wait in a process. On SQLite, each request occupies a thread.
+# Maximum number of running or waiting POST requests in a process. On SQLite, each of them occupies a thread.
 AT_ONCE = 60
 
 
 class InTurnMiddleware(Middleware):
-    """Run the writes of annotators one at a time in each process.
+    """Run annotators' writes one at a time in each process.
 
-    Only one thread runs Python at a time, so concurrent writes would interrupt each other at every statement inside
-    their transactions. With 32 active annotators, this would halve the number of answers per second.
+    Only one thread runs Python at a time, so concurrent writes would interrupt each other at every statement of their
+    transactions. With 32 active annotators, this would halve the number of answers per second.
 
-    A waiting write occupies a thread. If too many writes are waiting, the server refuses new ones, so that people can
-    still open pages.
+    A waiting write occupies a thread. If too many writes are waiting, new ones are refused, so that users can still
+    open pages.
     """
 
     def __init__(self, get_response: GetResponse) -> None:
         super().__init__(get_response)
-        self.turn = Lock()
-        self.places = BoundedSemaphore(AT_ONCE)
+        self.lock = Lock()
+        self.slots = BoundedSemaphore(AT_ONCE)
 
     def __call__(self, request: HttpRequest) -> AnyResponse:
         if request.method != "POST":
             return self.get_response(request)
-        is_act = request.path_info.startswith(SHORT) and not request.path_info.startswith(LONG)
-        if is_act:
-            # Read the body first, so that a slow connection does not block other requests.
+        is_annotator_write = request.path_info.startswith(SHORT) and not request.path_info.startswith(LONG)
+        if is_annotator_write:
+            # Read the body first, so that a slow connection doesn't block other requests.
             with suppress(SuspiciousOperation, UnreadablePostError):
                 _ = request.body
-        if not self.places.acquire(blocking=False):
+        if not self.slots.acquire(blocking=False):
             return busy(request)
         try:
-            with self.turn if is_act else nullcontext():
+            with self.lock if is_annotator_write else nullcontext():
                 return self.get_response(request)
         finally:
-            self.places.release()
+            self.slots.release()
 
 
 KEPT = "preferences"  # session key
@@ -112,17 +112,17 @@ IN_ENGLISH = ("/manage/", "/admin/", API, "/docs/")
 class PreferencesMiddleware(Middleware):
     """Apply the user's preferences: set the time zone, the language, and request.preferences for templates.
 
-    Also set request.htmx: whether htmx sent the request.
+    Also set request.htmx, which is whether htmx sent the request.
 
-    Without a preferred language, the cookie or the browser determines the language. The API ignores preferences, so its
-    responses do not depend on them. Preferences are stored in the session, so that only the first request after the
-    login queries the database. A change made in another browser therefore takes effect at the next login.
+    Without a preferred language, the cookie or the browser determines the language. The API ignores preferences. They
+    are cached in the session, so that only the first request after the login queries the database. A change made in
+    another browser therefore takes effect at the next login.
     """
 
     def __call__(self, request: PageRequest) -> AnyResponse:
         request.htmx = request.META.get("HTTP_HX_REQUEST") == "true"
         preferences, path = {}, request.path_info
-        # Do not create a session for visitors without one, so that browsers may cache public pages.
+        # Don't create sessions for visitors, so that browsers can cache public pages.
         if settings.SESSION_COOKIE_NAME in request.COOKIES and not path.startswith(API):
             if KEPT not in request.session and request.user.is_authenticated:
                 request.session[KEPT] = preferences_of(request.user)
@@ -142,29 +142,29 @@ class PreferencesMiddleware(Middleware):
 
 ACCEPTED = "accepted"  # cookie with the number of a saved draft
 NUMBER = re.compile(r"[0-9]{2,20}")
-# Suffixes of the names of views that save nothing. After a request to such a view, drafts.js must keep the draft.
+# Suffixes of the names of URLs that save nothing. After a request to such a URL, drafts.js must keep the draft.
 STEPS = ("preview", "choose")
 
 
 class LogInMiddleware(LoginRequiredMiddleware):
-    """Redirect users without a session to the login, and afterwards back to their page.
+    """Redirect users without a session to the login page, and back to their page after the login.
 
-    Also set two cookies. One identifies the user to whom a carried form may be shown again. The other contains the
-    number of the saved draft, for drafts.js.
+    Also set two cookies: one identifies the user who may see a carried form again, the other tells drafts.js the number
+    of the saved draft.
     """
 
     def process_view(
         self, request: HttpRequest, view_func: View, view_args: tuple[Any, ...], view_kwargs: dict[str, Any]
     ) -> HttpResponseBase | None:
         response = super().process_view(request, view_func, view_args, view_kwargs)
-        # Django's lazy object stands for the user that it has read, and looks up each attribute in several steps.
+        # Replace Django's lazy object with the user that it has loaded. The lazy object makes attribute access slow.
         request.user = getattr(request, "_cached_user", request.user)
         return response
 
     def handle_no_permission(self, request: HttpRequest, view_func: View) -> HttpResponseRedirect:
         if request.method != "POST" or request.path_info.startswith(API):
             return super().handle_no_permission(request, view_func)
-        response = redirect_to_login(way_back(request))
+        response = redirect_to_login(previous_page(request))
         if not request.headers.get("HX-Request") and carried_form(request, request.path):
             # Status 307 makes the browser submit the form again, now to the login page.
             response["Location"] += f"&{urlencode({FORM: request.get_full_path()})}"
@@ -173,7 +173,7 @@ class LogInMiddleware(LoginRequiredMiddleware):
 
     def process_response(self, request: HttpRequest, response: HttpResponse) -> HttpResponse:
         user = getattr(request, "_cached_user", None)
-        # Cacheable pages, such as the documentation, must contain no personal data, so do not set a cookie there.
+        # Cacheable responses, such as the documentation, must not set personal cookies.
         if user is None or not user.is_authenticated or response.has_header("Cache-Control"):
             return response
         person = signed_person(user.pk)
@@ -190,14 +190,14 @@ METHOD_NOT_ALLOWED = 405
 
 
 class RefusalMiddleware(Middleware):
-    """Show a page for refusals, and for requests with a method that the URL does not allow."""
+    """Show a page for refusals, and for requests with a method that the URL doesn't allow."""
 
     def __call__(self, request: HttpRequest) -> AnyResponse:
         response = self.get_response(request)
         is_for_people = request.method != "OPTIONS" and not request.path_info.startswith(API)
         if response.status_code != METHOD_NOT_ALLOWED or not is_for_people:
             return response
-        page = render(request, "405.html", {"way": nearest(request.get_full_path())}, status=METHOD_NOT_ALLOWED)
+        page = render(request, "405.html", {"way": nearest_page(request.get_full_path())}, status=METHOD_NOT_ALLOWED)
         page.headers["Allow"] = response.headers["Allow"]
         return page
 

@@ -1,7 +1,7 @@
 """Pages that annotators see before they may work on a task: guidelines, practice, tests and consent.
 
-Each language of a task has one URL, which shows the annotator's next step. controls/qualification.py performs the
-operations. After an answer in practice, the same URL with ?answered= shows the record again with the correct answer.
+Each language of a task has one URL, which shows the annotator's next step. After an answer in practice, the same URL
+with ?answered= shows the record again with the correct answer. The operations are in controls/qualification.py.
 """
 
 from typing import Any
@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils.http import urlencode
 from django.utils.translation import gettext as _
 
-from annotate.controls import qualification as qualifying
+from annotate.controls import qualification as qualification_control
 from annotate.controls.pair_order import reply_sets, sides_of_question
 from annotate.core.refusals import InvalidAnswer, NotFound
 from annotate.kinds.interface_language import label_name
@@ -33,7 +33,7 @@ def guidelines(request: UserRequest, annotator: Annotator | None, task: Task) ->
     ?language=: code of the language
     ?version=: number of an earlier version; only for managers
     """
-    own_languages = qualifying.languages_of(permit_of(annotator, task)) if annotator else []
+    own_languages = qualification_control.languages_of(permit_of(annotator, task)) if annotator else []
     language = request.GET.get("language", own_languages[0] if own_languages else "")
     shown = current(task, language) if language else current(task)
     manages = may(request.user, "manage", task.name)
@@ -45,7 +45,7 @@ def guidelines(request: UserRequest, annotator: Annotator | None, task: Task) ->
     context = {
         "task": task,
         "found": shown,
-        "text": item_view.markdown(shown.text),
+        "text": item_view.render_guidelines(shown.text),
         "languages": [(code, label_name(code)) for code in languages(task)],
         "earlier": earlier,
         "annotator": annotator,
@@ -56,12 +56,12 @@ def guidelines(request: UserRequest, annotator: Annotator | None, task: Task) ->
 def qualification(request: UserRequest, permit: Permit, language: str) -> HttpResponse:
     answered = None
     if (number := whole_number(request.GET.get("answered"))) is not None:
-        answered = _answers(permit, language).filter(pk=number, answered_at__isnull=False).first()
+        answered = _questions(permit, language).filter(pk=number, answered_at__isnull=False).first()
     return _show(request, permit, language, answered)
 
 
 def practise(request: UserRequest, task: str, language: str) -> HttpResponse:
-    """Start practice. The annotator thereby confirms having read the guidelines."""
+    """Start practice. The annotator confirms having read the guidelines."""
     return _begin(request, task, language, Trial.PRACTICE)
 
 
@@ -71,7 +71,7 @@ def take_test(request: UserRequest, task: str, language: str) -> HttpResponse:
 
 def _begin(request: UserRequest, task: str, language: str, kind: str) -> HttpResponse:
     with acting(request.user, task) as permit:
-        qualifying.begin(permit, language, kind)
+        qualification_control.begin(permit, language, kind)
     return redirect("qualification", task, language)
 
 
@@ -82,18 +82,18 @@ def answer(request: UserRequest, task: str, language: str) -> HttpResponse:
     question: primary key of the question
     answer: label; repeated if the answer has several
     is_sure: present to confirm an unusual answer, such as a concept together with a broader one
-    do: command of the concept picker, which is run instead
+    do: command of the concept picker to run instead
     """
     if "do" in request.POST:
-        return _choose(request, task=task, language=language)
+        return _update_picker(request, task=task, language=language)
     question = whole_number(request.POST.get("question"))
     if question is None:
         raise InvalidAnswer(_("The form does not identify the question. Reload the page."))
     with acting(request.user, task) as permit:
-        if not _answers(permit, language).filter(pk=question).exists():
+        if not _questions(permit, language).filter(pk=question).exists():
             raise NotFound(_("You have not been asked this question."))
         parsed = read_answer(permit.task.kind, request.POST.getlist("answer"))
-        answered = qualifying.answer(permit, question, parsed.label, is_sure="is_sure" in request.POST)
+        answered = qualification_control.answer(permit, question, parsed.label, is_sure="is_sure" in request.POST)
     if request.htmx:
         # The permit changes when the annotator passes.
         return _show(request, permit_of(permit.annotator, permit.task), language, answered)
@@ -102,19 +102,19 @@ def answer(request: UserRequest, task: str, language: str) -> HttpResponse:
 
 
 @with_permit
-def _choose(request: UserRequest, permit: Permit, language: str) -> HttpResponse:
+def _update_picker(request: UserRequest, permit: Permit, language: str) -> HttpResponse:
     """Run a command of the concept picker, such as a search, and show the picker again. Nothing is stored."""
     number = whole_number(request.POST.get("question"))
-    question = _answers(permit, language).filter(pk=number, answered_at=None).first() if number is not None else None
+    question = _questions(permit, language).filter(pk=number, answered_at=None).first() if number is not None else None
     if question is None or permit.task.vocabulary_id is None:
         raise NotFound(_("You have not been asked this question."))
     if request.htmx:
-        panel = concept_picker.of_question(question.gold_answer.item, permit, request.POST)
+        panel = concept_picker.question_panel(question.gold_answer.item, permit, request.POST)
         return render(request, "annotate/_chosen_and_found.html", panel)
     return _show(request, permit, language, posted=request.POST)
 
 
-def _answers(permit: Permit, language: str) -> QuerySet[TrialAnswer]:
+def _questions(permit: Permit, language: str) -> QuerySet[TrialAnswer]:
     questions = TrialAnswer.objects.filter(
         trial__annotator=permit.annotator, trial__task=permit.task, trial__language=language
     )
@@ -130,22 +130,22 @@ def _show(
 ) -> HttpResponse:
     """Show the annotator's next step or, after an answer in practice, the correct answer.
 
-    For htmx, render only the part of the page that changes.
+    For htmx, only the part of the page that changes is rendered.
 
-    answered: the question that was just answered, if any
-    posted: values of the question's form if it is shown again
+    answered: the question that was just answered; None if there is none
+    posted: submitted values of the question's form if it is shown again
     """
-    standing, task = qualifying.state(permit, language), permit.task
+    standing, task = qualification_control.state(permit, language), permit.task
     context: dict[str, Any] = {
         "task": task,
         "paused": permit.stopped,
         "found": standing,
         "steps": _steps(standing),
-        "states": qualifying.states(permit),
+        "states": qualification_control.states(permit),
         "keys": test_keys(permit),
-        "guidelines": item_view.markdown(standing.guidelines.text if standing.guidelines else ""),
+        "guidelines": item_view.render_guidelines(standing.guidelines.text if standing.guidelines else ""),
     }
-    question = qualifying.next_question(standing.trial) if standing.trial else None
+    question = qualification_control.next_question(standing.trial) if standing.trial else None
     # Practice explains each answer. A test shows the result only at the end.
     if answered and answered.trial.kind == Trial.PRACTICE:
         # The annotator has just read this record, so do not veil it again.
@@ -156,19 +156,19 @@ def _show(
         }
     elif question:
         context |= {**_question_context(question, permit, posted), "trial": standing.trial}
-    elif standing.step in (qualifying.TEST, qualifying.PASSED, qualifying.FAILED):
-        question_count = qualifying.questions_of_a_test(task, standing.language)
-        context |= {"test": {"asked": question_count, "needed": qualifying.to_pass(task, question_count)}}
+    elif standing.step in (qualification_control.TEST, qualification_control.PASSED, qualification_control.FAILED):
+        question_count = qualification_control.questions_of_a_test(task, standing.language)
+        context |= {"test": {"asked": question_count, "needed": qualification_control.to_pass(task, question_count)}}
         context |= {"result": standing.last and _result(standing.last, permit)}
     template = "annotate/_qualification.html" if request.htmx else "annotate/qualification.html"
     return render(request, template, context)
 
 
-def _steps(standing: qualifying.Standing) -> list[tuple[str, bool]]:
-    """Return the steps to a qualification as (name, is_current) tuples. Empty if the language needs no test."""
-    if standing.step == qualifying.NONE_NEEDED:
+def _steps(standing: qualification_control.Standing) -> list[tuple[str, bool]]:
+    """Return the steps to a qualification as (name, is_current) tuples; an empty list if no test is needed."""
+    if standing.step == qualification_control.NONE_NEEDED:
         return []
-    current_place = {qualifying.READ: 0, qualifying.PRACTICE: 1}.get(standing.step, 2)
+    current_place = {qualification_control.READ: 0, qualification_control.PRACTICE: 1}.get(standing.step, 2)
     return [(name, index == current_place) for index, name in enumerate((_("Guidelines"), _("Practice"), _("Test")))]
 
 
@@ -180,7 +180,7 @@ def _question_context(question: TrialAnswer, permit: Permit, posted: QueryDict |
         **item_view.record(item, kind),
         **reply_sets(sides_of_question(question), item, kind),
         **kind.pages.ask(Unit(task=permit.task, item=item), permit),
-        **concept_picker.of_question(item, permit, posted),
+        **concept_picker.question_panel(item, permit, posted),
     }
 
 
@@ -190,22 +190,22 @@ def _answer_context(question: TrialAnswer, task: Task) -> dict[str, Any]:
     unit = Unit(task=task, item=gold.item)
     return {
         "right": kind.rules.agrees(question.label, gold.label),
-        "said": kind.in_words(qualifying.seen_label(question, question.label), unit),
-        "label": kind.in_words(qualifying.seen_label(question, gold.label), unit),
-        "parts": _parts(question.label, gold.label, unit) if kind.form.several else [],
+        "said": kind.in_words(qualification_control.seen_label(question, question.label), unit),
+        "label": kind.in_words(qualification_control.seen_label(question, gold.label), unit),
+        "parts": _compare_labels(question.label, gold.label, unit) if kind.form.several else [],
         "explanation": gold.explanation,
         "language": gold.item.language,
     }
 
 
-def _parts(answer: str, correct: str, unit: Unit) -> list[tuple[str, list[str]]]:
+def _compare_labels(answer: str, correct: str, unit: Unit) -> list[tuple[str, list[str]]]:
     """Compare an answer that has several labels with the correct answer.
-
-    Return a (heading, names of labels) tuple for each group: the correct, missing and wrong labels. Empty groups are
-    omitted.
 
     answer: the annotator's answer
     correct: the correct answer
+
+    Return a (heading, names of labels) tuple for each group: the correct, missing and wrong labels. Empty groups are
+    left out.
     """
     kind = unit.task.kind
     chosen_labels, right_labels = kind.form.facets(answer), kind.form.facets(correct)
@@ -221,26 +221,26 @@ def _parts(answer: str, correct: str, unit: Unit) -> list[tuple[str, list[str]]]
 
 
 def _result(trial: Trial, permit: Permit) -> dict[str, Any]:
-    """Return the template context with the result of a finished test, including the wrongly answered questions."""
+    """Return the template context with a finished test's result and wrongly answered questions."""
     trial.task = permit.task
     return {
         "trial": trial,
         "asked": trial.answers.count(),
-        "needed": qualifying.needed(trial),
+        "needed": qualification_control.needed(trial),
         "missed": [
             {
                 **_answer_context(missed, permit.task),
                 **item_view.record(missed.gold_answer.item, permit.task.kind),
                 **reply_sets(sides_of_question(missed), missed.gold_answer.item, permit.task.kind),
             }
-            for missed in qualifying.missed(trial)
+            for missed in qualification_control.missed(trial)
         ],
     }
 
 
 # --- Consent to sensitive content
 
-DOES = {"agree": interventions.agree, "decline": interventions.withdraw}
+CHOICES = {"agree": interventions.agree, "decline": interventions.withdraw}
 
 
 def consent(request: UserRequest, annotator: Annotator, task: Task) -> HttpResponse:
@@ -252,12 +252,12 @@ def consent(request: UserRequest, annotator: Annotator, task: Task) -> HttpRespo
     interventions.check_sensitive(task)
     permit = permit_of(annotator, task)
     if request.method == "POST":
-        act = DOES.get(request.POST.get("do", ""))
-        if act is None:
+        store_choice = CHOICES.get(request.POST.get("do", ""))
+        if store_choice is None:
             raise InvalidAnswer(_("The form does not contain your choice. Reload the page."))
-        act(annotator, task.name)
-        # Adjudicators who do not annotate have no queue, so redirect them to the start page.
-        to_queue = act is interventions.agree and permit.reads
+        store_choice(annotator, task.name)
+        # Adjudicators who don't annotate have no queue.
+        to_queue = store_choice is interventions.agree and permit.reads
         return redirect("queue", task=task.name) if to_queue else redirect("home")
     sensitive = task.kind.sensitive
     assert sensitive  # checked above

@@ -52,29 +52,33 @@ def history(request: UserRequest, annotator: Annotator) -> HttpResponse:
     used = personal_progress.last_used(annotator)
     tasks = sorted(Task.objects.filter(pk__in=used), key=lambda task: -used[task.pk])
     task_filter = next((task for task in tasks if task.name == request.GET.get("task")), None)
-    return _listed(request, annotator, task_filter, {"tasks": tasks, "chosen": task_filter})
+    return _render_answers(request, annotator, task_filter, {"tasks": tasks, "chosen": task_filter})
 
 
 def answers(request: UserRequest, permit: Permit) -> HttpResponse:
     """Show the annotator's answers in one task."""
     task = permit.task
     may = may_do(permit, progress_of(permit))
-    return _listed(request, permit.annotator, task, {"task": task, "has_sheets": bool(task.kind.pages.sheet), **may})
+    return _render_answers(
+        request, permit.annotator, task, {"task": task, "has_sheets": bool(task.kind.pages.sheet), **may}
+    )
 
 
-def _listed(request: UserRequest, annotator: Annotator, task: Task | None, context: dict[str, Any]) -> HttpResponse:
+def _render_answers(
+    request: UserRequest, annotator: Annotator, task: Task | None, context: dict[str, Any]
+) -> HttpResponse:
     query: dict[str, Any] = {
         "said": text_of(request.GET, "said"),
         "words": text_of(request.GET, "q")[:LONGEST],
         "commented": "commented" in request.GET,
     }
-    offered = _offered(task)
+    offered = _answer_filters(task)
     if query["said"] not in offered:
         query["said"] = ""
     judgments = personal_progress.answers_by(
         annotator, task=task, answer=query["said"], words=query["words"], commented=query["commented"]
     )
-    if differing := "differs" in request.GET:
+    if only_overruled := "differs" in request.GET:
         judgments = personal_progress.overruled(annotator, judgments)
     page = Paginator(judgments, PAGE).get_page(request.GET.get("page"))
     context |= {
@@ -82,18 +86,18 @@ def _listed(request: UserRequest, annotator: Annotator, task: Task | None, conte
         "days": _by_day(_rows(annotator, list(page))),
         "asked": query,
         "offered": offered.items(),
-        "differing": differing,
-        "is_asked": differing or any(query.values()),
+        "differing": only_overruled,
+        "is_asked": only_overruled or any(query.values()),
         "searched": personal_progress.SEARCHED,
     }
     return render(request, "annotate/history.html", context)
 
 
-def _offered(task: Task | None) -> dict[str, str]:
-    """Return the filters for the list of answers as a mapping from answer to text on the page.
+def _answer_filters(task: Task | None) -> dict[str, str]:
+    """Return the filters for the list of answers, as a mapping from answer to displayed text.
 
-    If a task compares systems, the stored answers contain the names of the systems. Annotators must not learn these
-    names, so such answers are not offered.
+    Tasks that compare systems have no filters by answer, because the stored answers contain the systems' names, which
+    annotators must not learn.
     """
     filter_labels = task.kind.form.filters(task.labels) if task else ()
     labels = {label: task.kind.name(label) for label in filter_labels} if task and len(filter_labels) <= FEW else {}
@@ -103,7 +107,7 @@ def _offered(task: Task | None) -> dict[str, str]:
 def _rows(annotator: Annotator, judgments: list[Judgment]) -> list[dict[str, Any]]:
     """Return a row for each judgment, in the same order.
 
-    The number of database queries depends on the number of tasks in the list, not on the number of judgments.
+    The number of database queries grows with the number of tasks, not with the number of judgments.
     """
     allowed = {permit.task.pk: permit for permit in permits(annotator, {judgment.unit.task for judgment in judgments})}
     changes = answer_changes.latest_changes(judgments)
@@ -111,12 +115,12 @@ def _rows(annotator: Annotator, judgments: list[Judgment]) -> list[dict[str, Any
     decisions = personal_progress.decided(judgments, changes)
     rows = {}
     for pk, permit in allowed.items():
-        of_task = [judgment for judgment in judgments if judgment.unit.task_id == pk]
-        for judgment in of_task:
+        task_judgments = [judgment for judgment in judgments if judgment.unit.task_id == pk]
+        for judgment in task_judgments:
             judgment.unit.task = permit.task
-        descriptions = item_view.summaries(of_task, annotator, permit.task.kind, may_read=not permit.is_outsider)
-        sets = sets_answered(of_task, annotator, permit.task.kind)
-        for judgment, description, answer_sets in zip(of_task, descriptions, sets, strict=True):
+        descriptions = item_view.summaries(task_judgments, annotator, permit.task.kind, may_read=not permit.is_outsider)
+        sets = sets_answered(task_judgments, annotator, permit.task.kind)
+        for judgment, description, answer_sets in zip(task_judgments, descriptions, sets, strict=True):
             change, decision = changes.get(judgment.unit_id), decisions.get(judgment.unit_id)
             rows[judgment.pk] = _row(judgment, description, answer_sets, permit, change, decision)
             rows[judgment.pk]["number"] = numbers.get(judgment.unit_id, judgment.pk)
@@ -175,7 +179,7 @@ def change(request: UserRequest, permit: Permit, judgment: int) -> HttpResponse:
     """
     own_answer, refusal = _own_answer(permit, judgment), None
     if "do" in request.POST:
-        return _choose(request, permit, own_answer, judgment)
+        return _update_picker(request, permit, own_answer, judgment)
     if request.method == "POST":
         try:
             new_answer = posted_answer(permit.task.kind, request.POST)
@@ -184,18 +188,18 @@ def change(request: UserRequest, permit: Permit, judgment: int) -> HttpResponse:
             refusal = error
         else:
             return redirect("answers", task=permit.task.name)
-    return _to_change(request, permit, own_answer, refusal)
+    return _change_page(request, permit, own_answer, refusal)
 
 
-def _choose(request: UserRequest, permit: Permit, own_answer: Judgment, number: int) -> HttpResponse:
+def _update_picker(request: UserRequest, permit: Permit, own_answer: Judgment, number: int) -> HttpResponse:
     """Run a command of the concept picker, such as a search, and show the picker again. Nothing is stored."""
     if permit.task.vocabulary_id is None:
         raise NotFound(_("You do not have this answer."))
     if request.htmx:
-        latest_change = answer_changes.latest_changes([own_answer]).get(own_answer.unit_id)
-        panel = concept_picker.of_change(own_answer, number, latest_change, permit, request.POST)
+        latest_change = answer_changes.latest([own_answer]).get(own_answer.unit_id)
+        panel = concept_picker.change_panel(own_answer, number, latest_change, permit, request.POST)
         return render(request, "annotate/_chosen_and_found.html", panel)
-    return _to_change(request, permit, own_answer)
+    return _change_page(request, permit, own_answer)
 
 
 def _own_answer(permit: Permit, number: int) -> Judgment:
@@ -207,7 +211,7 @@ def _own_answer(permit: Permit, number: int) -> Judgment:
     return own_answer
 
 
-def _to_change(
+def _change_page(
     request: UserRequest, permit: Permit, own_answer: Judgment, refusal: InvalidAnswer | None = None
 ) -> HttpResponse:
     if stopped := permit.to_revise().stopped:
@@ -216,7 +220,7 @@ def _to_change(
     [row] = _rows(permit.annotator, [own_answer])
     posted = request.POST if request.method == "POST" else None
     context = {"task": permit.task, "row": row, "refusal": refusal, "keys": test_keys(permit), **question_context}
-    context |= concept_picker.of_change(own_answer, row["number"], row["changed"], permit, posted)
+    context |= concept_picker.change_panel(own_answer, row["number"], row["changed"], permit, posted)
     context |= {
         "changing": reverse("change", args=[permit.task.name, row["number"]]),
         "comment": request.POST.get("comment", row["comment"]),
@@ -244,7 +248,7 @@ LEVELS = {
     2: gettext_lazy("2, plain texts"),
     1: gettext_lazy("1, a little"),
 }
-# Regions of the IANA time zone database. Names outside these regions are outdated names or fixed offsets.
+# Regions of the IANA time zone database. Names outside these regions are outdated or fixed offsets.
 REGIONS = ["Africa", "America", "Antarctica", "Arctic", "Asia", "Atlantic", "Australia", "Europe", "Indian", "Pacific"]
 
 
@@ -253,8 +257,8 @@ def zones() -> list[str]:
     return sorted(name for name in available_timezones() if name.split("/")[0] in REGIONS)
 
 
-def tongues() -> list[tuple[str, str]]:
-    """Return the interface languages as (code, autonym) tuples."""
+def interface_languages() -> list[tuple[str, str]]:
+    """Return the languages of the interface as (code, autonym) tuples."""
     return [(code, capfirst(get_language_info(code)["name_local"])) for code, _name in settings.LANGUAGES]
 
 
@@ -264,7 +268,7 @@ class PreferencesForm(_ModelForm):
     keys = forms.ChoiceField(label=gettext_lazy("Answer shortcuts"), choices=KEYS, required=False)
     language = forms.ChoiceField(
         label=gettext_lazy("Language of the pages"),
-        choices=lambda: [("", _("same as the browser")), *tongues()],
+        choices=lambda: [("", _("same as the browser")), *interface_languages()],
         required=False,
         help_text=gettext_lazy("The texts to label and managers' pages are not translated."),
     )
@@ -313,7 +317,7 @@ def preferences(request: UserRequest) -> HttpResponse:
     return render(request, "annotate/preferences.html", {"form": form, "zones": zones()})
 
 
-# --- Languages that an annotator reads or requests
+# --- Languages that annotators read or request
 
 
 def languages(request: UserRequest, annotator: Annotator) -> HttpResponse:

@@ -21,13 +21,12 @@ from annotate.core.refusals import InvalidAnswer, QuotaReached
 from annotate.figures import personal_progress
 from annotate.models import Annotator, Guidelines, Membership, Task, Trial
 from annotate.pages.access import UserRequest, annotator_of, may
-from annotate.work import adjudication as adjudicating
-from annotate.work import flags
-from annotate.work import queue as handing_out
+from annotate.work import adjudication, flags
+from annotate.work import queue as work_queue
 from annotate.work.backlog import Progress, is_empty, progress_in, progress_of
 from annotate.work.permit import Permit, open_permits, permit_of
 
-# Steps at which the annotator does not have to take a test.
+# Steps at which no test is pending.
 SETTLED = (qualification.NONE_NEEDED, qualification.PASSED, qualification.FAILED)
 
 
@@ -37,9 +36,9 @@ LISTED = 20  # maximum number of tasks in each part of the start page
 def home(request: UserRequest) -> HttpResponse:
     """Show the annotator's tasks: the task to continue, other tasks with work or a test, and tasks without work.
 
-    Redirect managers who do not annotate to the manager dashboard.
+    Managers who don't annotate are redirected to the manager dashboard.
 
-    ?all=: show all tasks; by default, only the first LISTED with work or a test and the first LISTED without are shown
+    ?all=: show all tasks; by default, show the first LISTED tasks with work or a test, and the first LISTED without
     """
     annotator = annotator_of(request.user)
     if annotator is None and may(request.user, "manage"):
@@ -63,19 +62,19 @@ def home(request: UserRequest) -> HttpResponse:
         "is_cut": most is not None and max(len(listed), len(idle)) > most,
         "worked": personal_progress.worked(annotator),
         "goal": request.preferences.get("goal"),
-        **rest_due(annotator),
+        **break_due(annotator),
         **replies_and_notes(own_permits),
     }
     return render(request, "annotate/home.html", context)
 
 
 def rest(request: UserRequest, annotator: Annotator) -> HttpResponse:
-    """Suggest a break if the annotator has worked for a long time. The queue page requests this regularly."""
-    return render(request, "annotate/_rest.html", rest_due(annotator))
+    """Suggest a break if the annotator has worked for a long time. The queue page polls this URL."""
+    return render(request, "annotate/_rest.html", break_due(annotator))
 
 
-def rest_due(annotator: Annotator) -> dict[str, Any]:
-    """Return the template context with the minutes since the last break, or 0 if no break is due."""
+def break_due(annotator: Annotator) -> dict[str, Any]:
+    """Return the template context with the minutes since the last break; 0 if no break is due."""
     stretch = personal_progress.without_pause(annotator)
     return {"minutes": stretch // timedelta(minutes=1) if stretch >= personal_progress.LONG else 0}
 
@@ -89,10 +88,10 @@ def _rows(annotator: Annotator, own_permits: list[Permit]) -> list[dict[str, Any
     own_permits: permits for the annotator's open tasks
     """
     tasks = [permit.task for permit in own_permits]
-    trials = _by_task(annotator, [task for task in tasks if task.test_items])
+    trials = _trials_by_task(annotator, [task for task in tasks if task.test_items])
     done = progress_in(own_permits)
     adjudicated = [permit.task for permit in own_permits if permit.adjudicates]
-    waiting = adjudicating.waiting_counts(annotator, adjudicated) if adjudicated else {}
+    waiting = adjudication.waiting_counts(annotator, adjudicated) if adjudicated else {}
     used, titles = personal_progress.last_used(annotator), Counter(task.title for task in tasks)
     rows = []
     for permit, progress in zip(own_permits, done, strict=True):
@@ -111,7 +110,7 @@ def _rows(annotator: Annotator, own_permits: list[Permit]) -> list[dict[str, Any
         }
         row["has_work"] = bool(row["adjudication"] or (row["may_work"] and progress.waiting))
         row["to_test"] = any(state.step not in SETTLED for state in row.get("states", ()))
-        # Do not ask people to read the warning if they would receive no units anyway.
+        # Don't show the warning about sensitive content to annotators who would receive no units anyway.
         if not (permit.reads or permit.adjudicates):
             row["stopped"] = None
         is_held = row["stopped"] and not isinstance(row["stopped"], QuotaReached)
@@ -121,7 +120,7 @@ def _rows(annotator: Annotator, own_permits: list[Permit]) -> list[dict[str, Any
     return rows
 
 
-def _by_task(annotator: Annotator, tasks: list[Task]) -> dict[int, list[Trial]]:
+def _trials_by_task(annotator: Annotator, tasks: list[Task]) -> dict[int, list[Trial]]:
     trials: dict[int, list[Trial]] = {}
     for trial in qualification.trials_of(annotator, tasks) if tasks else ():
         trials.setdefault(trial.task_id, []).append(trial)
@@ -129,11 +128,11 @@ def _by_task(annotator: Annotator, tasks: list[Task]) -> dict[int, list[Trial]]:
 
 
 def may_do(permit: Permit, progress: Progress, trials: list[Trial] | None = None) -> dict[str, Any]:
-    """Return the template context with what the annotator can do in a task, and the states of the tests.
+    """Return the template context with what the annotator can do in a task, and the status of the tests.
 
-    If the annotator is stopped or the task is closed, the result offers no action, because it would be refused.
+    No action is offered if the annotator is stopped or the task is closed, because it would be refused.
 
-    trials: the annotator's trials in the task; by default, they are read from the database
+    trials: the annotator's trials in the task; None to load them from the database
     """
     task = permit.task
     if permit.stopped:
@@ -143,17 +142,16 @@ def may_do(permit: Permit, progress: Progress, trials: list[Trial] | None = None
     return {
         "may_work": task.is_open and bool(permit.queues),
         "states": states,
-        "tests": tests_to_come(states, progress.behind_tests),
+        "tests": pending_tests(states, progress.behind_tests),
     }
 
 
-def tests_to_come(states: Iterable[qualification.Standing], waiting: dict[str, int]) -> list[str]:
+def pending_tests(states: Iterable[qualification.Standing], waiting: dict[str, int]) -> list[str]:
     """Return sentences about the tests that an annotator has not passed yet.
 
-    The sentences contain the number of units that become available after each test and, after a failed test, the number
-    of tries left.
+    They contain the number of units that each test unlocks and, after a failed test, the number of tries left.
 
-    waiting: mapping from language to the number of units that become available after the test in this language
+    waiting: number of units that the test unlocks, by language
     """
     sentences = []
     for standing in states:
@@ -173,8 +171,8 @@ def tests_to_come(states: Iterable[qualification.Standing], waiting: dict[str, i
 
 
 def pause(request: UserRequest, annotator: Annotator, task: Task) -> HttpResponse:
-    """Return the annotator's current unit or sheet to the queue, and show a summary of today's work."""
-    handing_out.release_all(annotator, task)
+    """Return the annotator's current unit or sheet to the queue, and summarize today's work."""
+    work_queue.release_all(annotator, task)
     progress = progress_of(permit_of(annotator, task))
     if progress.answered_today or progress.skipped_today:
         sentence = _("Finished. Today in “%(title)s”: %(answered)s answered, %(skipped)s skipped.")
@@ -200,23 +198,23 @@ def replies_and_notes(permits: list[Permit]) -> dict[str, Any]:
     return {"replies": list(flags.replies(permits[0].annotator)), "notes": flags.notes_to_read(permits)}
 
 
-def put_reply_away(request: UserRequest, annotator: Annotator, flag: int) -> HttpResponse:
-    flags.dismiss_reply(annotator, flag)
+def dismiss_reply(request: UserRequest, annotator: Annotator, flag: int) -> HttpResponse:
+    flags.put_away(annotator, flag)
     return redirect("home")
 
 
-def put_note_away(request: UserRequest, annotator: Annotator, note: int) -> HttpResponse:
+def dismiss_note(request: UserRequest, annotator: Annotator, note: int) -> HttpResponse:
     """Dismiss a note that the annotator has read.
 
     POST field:
-    queue: present if the note was shown above the queue, to return there
+    queue: present if the note was shown above the queue, which is then shown again
     """
     dismissed = flags.dismiss_note(annotator, note)
     return redirect("queue", task=dismissed.task.name) if "queue" in request.POST else redirect("home")
 
 
-def take_disturbing(request: UserRequest, annotator: Annotator) -> HttpResponse:
-    """Set whether the annotator receives units that others found disturbing.
+def choose_disturbing(request: UserRequest, annotator: Annotator) -> HttpResponse:
+    """Opt in or out of units that other annotators flagged as disturbing.
 
     POST field:
     takes: yes or no

@@ -181,9 +181,9 @@ def test_no_more_of_ones_own_reasons_are_offered_than_there_are_keys(two_say, ad
 @pytest.fixture
 def lists(monkeypatch):
     monkeypatch.setattr(case_summary, "LONG", 1)
-    case_summary._kept.clear()
-    yield case_summary._kept
-    case_summary._kept.clear()
+    case_summary._cached_orders.clear()
+    yield case_summary._cached_orders
+    case_summary._cached_orders.clear()
 
 
 def orders(task, *people):

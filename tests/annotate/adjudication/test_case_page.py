@@ -11,7 +11,7 @@ from django.urls import reverse
 from annotate.core import stages
 from annotate.kinds import Answer
 from annotate.models import Judgment
-from annotate.pages.case_summary import MOST_SHOWN, comparison, shortened
+from annotate.pages.case_summary import MOST_CHARACTERS, comparison, shorten
 from annotate.work.adjudication import discard, settle, to_adjudicate, with_same_text
 from annotate.work.interventions import pause
 from annotate.work.judgments import judge, skip
@@ -34,12 +34,12 @@ def why(client, unit):
 
 def test_the_line_has_the_beginning_of_a_long_answer_with_every_isolate_closed():
     spans = "; ".join(f"\u2068“Name {number}”\u2069 \u2068Person\u2069" for number in range(20))
-    short = shortened(spans)
+    short = shorten(spans)
     assert short.startswith(spans[:40])
     assert "…" in short
-    assert len(short) <= MOST_SHOWN + 1
+    assert len(short) <= MOST_CHARACTERS + 1
     assert short.count("\u2068") == short.count("\u2069")
-    assert shortened("German") == "German"
+    assert shorten("German") == "German"
 
 
 def test_a_line_states_why_a_case_waits_and_who_answered_what_by_names_of_languages(two_say, as_ada):

@@ -47,10 +47,10 @@ def test_ordinary_guidelines_are_taken(text):
 
 
 def test_a_version_is_rendered_once():
-    item_view.markdown.cache_clear()
-    shown = [item_view.markdown("# Read this, **all** of it") for _ in range(3)]
+    item_view.render_guidelines.cache_clear()
+    shown = [item_view.render_guidelines("# Read this, **all** of it") for _ in range(3)]
     assert shown[0] == "<h1>Read this, <strong>all</strong> of it</h1>\n"
-    assert (item_view.markdown.cache_info().misses, item_view.markdown.cache_info().hits) == (1, 2)
+    assert (item_view.render_guidelines.cache_info().misses, item_view.render_guidelines.cache_info().hits) == (1, 2)
 
 
 def test_short_lines_are_paragraphs_as_they_are():

@@ -142,7 +142,7 @@ OF_MANAGERS = {
     "_checked_label",
 }
 # Functions whose return values are shown to people.
-TOLD = {"why_empty", "not_a_reader", "_why_not_qualified", "tests_to_come", "for_another", "decision"}
+TOLD = {"why_empty", "not_a_reader", "_why_not_qualified", "pending_tests", "waiting_for_others", "decision_text"}
 
 
 def is_sentence(node: ast.AST) -> bool:
