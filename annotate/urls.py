@@ -168,7 +168,7 @@ OF_MANAGERS: list[tuple[str, View, str, str, tuple[str, ...]]] = [
     ("jobs/<int:job>/remove/", job_pages.remove, "job-remove", "start", POST),
     ("jobs/<int:job>/share/", job_pages.share, "job-share", "start", POST),
     ("jobs/<int:job>/share/<int:share>/withdraw/", job_pages.withdraw, "job-withdraw", "start", POST),
-    ("jobs/<int:job>/packed/", job_pages.packed, "job-packed", "manage", GET),
+    ("jobs/<int:job>/packed/", job_pages.download_all, "job-packed", "manage", GET),
     ("jobs/<int:job>/files/<path:path>", job_pages.file, "job-file", "manage", GET),
     ("webhooks/", task_configuration.webhooks, "webhooks", "manage", GET),
     ("webhooks/new/", task_configuration.new_webhook, "new-webhook", "start", BOTH),

@@ -316,7 +316,7 @@ except (zoneinfo.ZoneInfoNotFoundError, ValueError, OSError) as error:
     ) from error
 
 # Managers' uploads go directly to the data folder.
-FILE_UPLOAD_HANDLERS = ["annotate.manager_pages.inbox.ToInbox"]
+FILE_UPLOAD_HANDLERS = ["annotate.manager_pages.inbox.InboxUploadHandler"]
 UPLOAD_MOST = whole_number("ASSAY_UPLOAD_MOST", 2048) << 20  # maximum size of a file (bytes)
 
 STATIC_URL = "static/"

@@ -107,8 +107,8 @@ class JobSerializer(serializers.Serializer):
             "options": {name: _shorten_paths(value) for name, value in job.given.items()},
             "task": job.task_name,
             "progress": job_store.progress(job) if job.state == Job.RUNNING else None,
-            "said": [action_forms.as_on_page(sentence, options, _api_name) for sentence in job.said if sentence],
-            "warned": [action_forms.as_on_page(sentence, options, _api_name) for sentence in job.warned],
+            "said": [action_forms.with_form_labels(sentence, options, _api_name) for sentence in job.said if sentence],
+            "warned": [action_forms.with_form_labels(sentence, options, _api_name) for sentence in job.warned],
             "files": [{"path": name, "size": file.stat().st_size} for name, file in job_pages.files_of(job).items()],
         }
 
@@ -116,8 +116,8 @@ class JobSerializer(serializers.Serializer):
 def _shorten_paths(value: Any) -> Any:
     """Return an option's value, with file paths in the short form that `_resolve_choice` accepts."""
     if isinstance(value, list):
-        return [_shorten_paths(item) for item in value]
-    return action_forms.shortened(value) if isinstance(value, str) else value
+        return [_shortened(item) for item in value]
+    return action_forms.relative_paths(value) if isinstance(value, str) else value
 
 
 class JobsOfSerializer(serializers.Serializer):
@@ -172,13 +172,13 @@ def upload(request: Request, name: str) -> dict[str, Any]:
     """Send the file's content as the request body. Options of actions accept the name in the response."""
     # Read the body here instead of in a parser, to write it to the inbox while it arrives.
     inbox.check_name(name)
-    with closing(inbox.Arriving(name, request.content_type or "", None)) as file:
+    with closing(inbox.IncomingFile(name, request.content_type or "", None)) as file:
         while chunk := request._request.read(CHUNK):
             file.size = (file.size or 0) + len(chunk)
             if file.size > settings.UPLOAD_MOST:
                 raise InvalidAnswer(f"{name} is larger than {settings.UPLOAD_MOST >> 20:,} MB (ASSAY_UPLOAD_MOST).")
             file.write(chunk)
-        path = inbox.keep(request._request, file)
+        path = inbox.save_upload(request._request, file)
     return {"name": path.name, "size": path.stat().st_size}
 
 
@@ -219,7 +219,7 @@ def _start(request: Request, name: str, fixed: Mapping[str, str]) -> dict[str, A
     """
     if name not in action_forms.JOB_FORMS:
         raise NotFound(f"The action {name[:40]!r} does not exist. The schema of the API lists all actions.")
-    job_form, action = action_forms.job_form_named(name)
+    job_form, action = action_forms.find_job_form(name)
     try:
         texts = _texts(request)
         available = {option.name: option for option in action.options if option.name not in (*job_form.hidden, *fixed)}
@@ -227,13 +227,13 @@ def _start(request: Request, name: str, fixed: Mapping[str, str]) -> dict[str, A
             raise InvalidAnswer(f"{name} has no option {min(unknown)!r}. Options: {', '.join(available)}.")
         is_confirmed = texts.pop(SURE, ["no"])[-1] == "yes"
         for option_name, values in texts.lists():
-            texts.setlist(option_name, [_resolve_choice(name, available[option_name], value) for value in values])
-        options = {**action_forms.given_by(name, texts), **fixed}
-        if action.asks and not is_confirmed and (consequences := action.describe_consequences(options)):
+            texts.setlist(option_name, [_offered(name, available[option_name], value) for value in values])
+        options = {**action_forms.submitted_options(name, texts), **fixed}
+        if action.asks and not sure and (consequences := action.describe_consequences(options)):
             raise InvalidAnswer(f"{' '.join(consequences)} Send {SURE}: true to confirm.")
         return JobSerializer.row(job_worker.start(name, options, by=request.user))
     except ActionError as error:
-        raise InvalidAnswer(action_forms.as_on_page(str(error), action.options, _api_name)) from error
+        raise InvalidAnswer(action_forms.with_form_labels(str(error), action.options, _api_name)) from error
 
 
 def _texts(request: Request) -> "MultiValueDict[str, str]":
@@ -260,7 +260,7 @@ def _resolve_choice(action: str, option: Option, text: str) -> str:
     choices = action_forms.choices_of(action, option)
     if choices is None or not text:
         return text
-    names = {action_forms.shortened(value): value for value, _ in choices}
+    names = {action_forms.relative_paths(value): value for value, _ in choices}
     if text not in names and text not in names.values():
         listed = ", ".join([*names][:LISTED]) or "none"
         raise InvalidAnswer(f"{option.name}: {text!r} does not exist. Available: {listed}.")
@@ -320,7 +320,7 @@ FILE = {(200, BINARY): OpenApiTypes.BINARY}
 
 @resource("GET", "manage", "Download a file that a job wrote", FILE, operation_id="manage_job_file")
 def file(request: Request, job: Job, path: str) -> HttpResponseBase:
-    output = job_pages.output_named(job, path)
+    output = job_pages.find_output(job, path)
     return FileResponse(output.open("rb"), as_attachment=True, filename=output.name, content_type=BINARY)
 
 
@@ -328,7 +328,7 @@ def file(request: Request, job: Job, path: str) -> HttpResponseBase:
     "GET", "manage", "Download all files that a job wrote, as a ZIP archive", FILE, operation_id="manage_job_archive"
 )
 def packed(request: Request, job: Job) -> HttpResponseBase:
-    response = job_pages.packed(request._request, job)
+    response = job_pages.download_all(request._request, job)
     response["Content-Type"] = BINARY
     return response
 
@@ -410,7 +410,7 @@ def _option_schema(action: Action, name: str, option: Option, uploads: bool) -> 
         schema = {"type": "string"}
     if option.several:
         schema = {"type": "array", "items": schema}
-    text = action_forms.as_on_page(option.help_text(), action.options, lambda other: other.name)
+    text = action_forms.with_form_labels(option.help_text(), action.options, lambda other: other.name)
     return schema | {"description": f"{text}; the name of a file in the inbox" if _is_file(name, option) else text}
 
 

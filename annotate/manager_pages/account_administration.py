@@ -1,6 +1,6 @@
 """Managers' pages for accounts: annotators, their languages, invitation links, new managers, and members of tasks.
 
-People's work in a task is shown on the task's own pages. Other rights are granted in the admin site.
+Annotators' work in a task is shown on the task's own pages. Other rights are granted in the admin site.
 """
 
 import time
@@ -33,7 +33,7 @@ from annotate.figures.finish_forecast import expected
 from annotate.figures.queue_states import queue_states
 from annotate.kinds.interface_language import label_name
 from annotate.manager_pages import inbox, setup_steps
-from annotate.manager_pages.dashboard import done, log_change, manage_page
+from annotate.manager_pages.dashboard import log_change, manage_page, redirect_with_message
 from annotate.models import Annotator, Judgment, LanguageRequest, Membership, Task
 from annotate.pages.access import UserRequest, annotator_of, check_right, may, text_of, whole_number
 from annotate.pages.self_service import LEVELS
@@ -49,7 +49,7 @@ from corpora.core import CorpusError
 from corpora.core.languages import LANGUAGES
 
 LARGEST = 4 << 20  # maximum size of a table, in bytes
-OFFERED = 50  # maximum number of tasks in a list to choose from; if there are more, the manager can enter a name
+OFFERED = 50  # maximum number of tasks to choose from; if there are more, the manager can enter a name
 NOTHING_CHANGED = "Nothing was changed."
 
 
@@ -71,22 +71,24 @@ def languages(request: UserRequest) -> HttpResponse:
     else:
         raise InvalidAnswer("The form does not identify the request. Reload the page.")
     outcome = "can now read" if decided.outcome == LanguageRequest.GRANTED else "was not granted"
-    return done(request, f"{decided.annotator} {outcome} {label_name(decided.language)}.", "manage-languages")
+    return redirect_with_message(
+        request, f"{decided.annotator} {outcome} {label_name(decided.language)}.", "manage-languages"
+    )
 
 
 # --- New accounts
 
 
 def new_accounts(request: UserRequest) -> HttpResponse:
-    """Add annotators and show the invitation links on the next page.
+    """Add annotators, and show their invitation links on the next page.
 
-    ?task=: name of the task to which the annotators are invited; the page then shows the waiting work of the task
+    ?task=: name of the task that the annotators are invited to; the page then shows the task's queued work
 
     POST fields:
     people: one person per line, with user name, name and mail address separated by commas
     language, level, groups, adjudicates: values that apply to all these people, with one level per language
     table, file: alternatively, a table of people as text or as an uploaded file
-    task: name of a task to which the people are added as members, if any. Adjudicators become adjudicators of the task
+    task: name of a task to add the people to as members; people who adjudicate become its adjudicators
     """
     task = Task.objects.filter(name=text_of(request.GET, "task")).first()
     if request.method == "GET":
@@ -97,42 +99,42 @@ def new_accounts(request: UserRequest) -> HttpResponse:
             people = [annotator for annotator, _token in created]
             for person in people:
                 membership.set_groups(person, [*membership.groups_of(person), *_groups(request.POST)])
-            joined = _join(request, people)
+            joined = _add_to_task(request, people)
     except (BadTable, Refusal) as error:
         faults = [*error.args, NOTHING_CHANGED] if isinstance(error, BadTable) else [str(error)]
         return _invitation_form(request, request.POST, task, refusal=error, faults=faults)
     for annotator in people:
         log_change(request, annotator, "Added or updated.", ADDITION)
-    return _with_links(request, created, joined or task)
+    return _send_links(request, created, joined or task)
 
 
 def _invitation_form(request: UserRequest, values: QueryDict, task: Task | None, **context: Any) -> HttpResponse:
     tasks = Task.objects.filter(is_open=True).only("name", "title")
     newest = list(tasks[: OFFERED + 1]) if may(request.user, "decide") else []
     context |= {"open_tasks": newest[:OFFERED], "has_more_tasks": len(newest) > OFFERED}
-    rows = _posted_rows(values)
+    rows = _submitted_rows(values)
     if task:
         queues = queue_states(task)["queues"]
         waiting = [label_name(row["queue"]) for row in queues if row["waiting"]]
         rows = rows or [(name, str(work.LEVELS[-1])) for name in waiting if len(waiting) == 1]
-        context |= {"table": overview_report.workload_table(queues), **_setup(task)}
-    return manage_page(request, "new_accounts", said=values, **_picker(rows), **context)
+        context |= {"table": overview_report.workload_table(queues), **_setup_context(task)}
+    return manage_page(request, "new_accounts", said=values, **_picker_context(rows), **context)
 
 
-def _setup(task: Task | None) -> dict[str, Any]:
-    """Return the context of the pages for inviting people. Until the task has answers, it includes the set-up steps."""
+def _setup_context(task: Task | None) -> dict[str, Any]:
+    """Return the context of the pages for inviting people. It has the set-up steps until the task has answers."""
     if task is None:
         return {}
     is_new = not Judgment.objects.filter(unit__task=task).exists()
     return {
         "invited_to": task,
         "steps": setup_steps.steps(setup_steps.PEOPLE, task.draw.corpus.name, task.name) if is_new else [],
-        "unadjudicated": _unadjudicated(task),
+        "unadjudicated": _expected_adjudication(task),
     }
 
 
-def _unadjudicated(task: Task) -> int:
-    """Return the expected number of items that need an adjudicator, or 0 if the task has adjudicators."""
+def _expected_adjudication(task: Task) -> int:
+    """Return the expected number of items that need an adjudicator; 0 if the task has adjudicators."""
     work = expected(task)
     if work["adjudicators"]:
         return 0
@@ -141,10 +143,10 @@ def _unadjudicated(task: Task) -> int:
     return int(waiting + audit.get("recheck", 0) + round(checks.get("chosen", 0)))
 
 
-def _join(request: UserRequest, people: list[Annotator]) -> Task | None:
-    """Make people members of the task that the form specifies, and return the task, if any.
+def _add_to_task(request: UserRequest, people: list[Annotator]) -> Task | None:
+    """Make people members of the form's task. Return the task; None if the form has none.
 
-    New members who adjudicate become adjudicators of the task. Members keep their role.
+    New members who adjudicate become the task's adjudicators. Existing members keep their role.
     """
     if not (name := text_of(request.POST, "task")):
         return None
@@ -161,31 +163,31 @@ def _join(request: UserRequest, people: list[Annotator]) -> Task | None:
 
 
 def _rows(request: UserRequest) -> list[Row]:
-    """Return the people in the form.
+    """Parse the people in the form.
 
-    Raise BadTable with a list of all errors if the form or the table is invalid, and InvalidAnswer if an annotator
-    already exists.
+    Raise BadTable with a list of all errors if the form or the table is invalid, and InvalidAnswer if one of the people
+    is already an annotator.
     """
     posted = request.POST
     inbox.check_size(request)
     if upload := request.FILES.get("file"):
         if (upload.size or 0) > LARGEST:
             raise BadTable(f"The file is larger than {LARGEST >> 20} MB, the maximum for a table of people.")
-        return _read(Path(upload.name or "").name, upload.read())
+        return _parse_table(Path(upload.name or "").name, upload.read())
     if (pasted := posted.get("table", "")).strip():
-        return _read("", pasted.encode())
+        return _parse_table("", pasted.encode())
     people = [[part.strip() for part in line.split(",")] for line in posted.get("people", "").splitlines()]
-    rows = [_person(posted, *parts) for parts in people if any(parts)]
+    rows = [_parse_person(posted, *parts) for parts in people if any(parts)]
     if not rows:
         raise BadTable("Enter at least one person, or a table of people.")
     _check_are_new(rows)
     return rows
 
 
-def _read(name: str, content: bytes) -> list[Row]:
-    """Return the people in a table. Raise BadTable if it cannot be read.
+def _parse_table(name: str, content: bytes) -> list[Row]:
+    """Parse a table of people. Raise BadTable if it can't be read.
 
-    name: name of the file, "" if the table was pasted
+    name: name of the file; "" if the table was pasted
     """
     with TemporaryDirectory() as folder:
         path = Path(folder) / (name or "table.csv")
@@ -197,7 +199,7 @@ def _read(name: str, content: bytes) -> list[Row]:
 
 
 def _check_are_new(rows: Iterable[Row]) -> None:
-    """Raise InvalidAnswer if a person is already an annotator. The form would replace the person's languages."""
+    """Raise InvalidAnswer if a person is already an annotator, because the form would replace their languages."""
     people = Annotator.objects.filter(user__username__in=[row.username for row in rows]).select_related("user")
     if existing := people.first():
         raise InvalidAnswer(
@@ -205,10 +207,10 @@ def _check_are_new(rows: Iterable[Row]) -> None:
         )
 
 
-def _person(posted: QueryDict, username: str, name: str = "", email: str = "", *more: str) -> Row:
+def _parse_person(posted: QueryDict, username: str, name: str = "", email: str = "", *more: str) -> Row:
     """Return a person with the languages in the form. Raise BadTable if the languages or the texts are invalid.
 
-    more: further parts of the person's line; if there are any, the line is invalid
+    more: further parts of the person's line, which make it invalid
     """
     languages, adjudicates = _languages(posted), "adjudicates" in posted
     if more:
@@ -219,17 +221,17 @@ def _person(posted: QueryDict, username: str, name: str = "", email: str = "", *
 
 
 def _groups(posted: QueryDict) -> list[str]:
-    """Return the names of the groups in the form, which are separated by commas."""
+    """Parse the comma-separated names of groups in the form."""
     return [name for text in text_of(posted, "groups").split(",") if (name := text.strip())]
 
 
 MORE_LANGUAGES = 3  # number of empty rows at the end of the language picker
 
 
-def _picker(rows: Iterable[tuple[str, str]]) -> dict[str, Any]:
+def _picker_context(rows: Iterable[tuple[str, str]]) -> dict[str, Any]:
     """Return the context of the language picker.
 
-    rows: the filled-in rows, as (name of a language, level) pairs
+    rows: the rows already filled in, as (name of a language, level) pairs
     """
     filled = [row for row in rows if row[0]]
     return {
@@ -240,26 +242,26 @@ def _picker(rows: Iterable[tuple[str, str]]) -> dict[str, Any]:
     }
 
 
-def _posted_rows(posted: Mapping[str, str]) -> list[tuple[str, str]]:
+def _submitted_rows(posted: Mapping[str, str]) -> list[tuple[str, str]]:
     if not isinstance(posted, QueryDict):
         return []
     return list(zip_longest(posted.getlist("language"), posted.getlist("level"), fillvalue=""))
 
 
 def _language_names() -> dict[str, str]:
-    """Return a mapping from code to name of the languages that can be chosen."""
-    register_languages()
+    """Return the names of the languages to choose from, by code."""
+    learn_languages()
     return {code: language.name for code, language in LANGUAGES.items() if not language.labels}
 
 
 def _languages(posted: QueryDict) -> str:
-    """Return the languages in the picker in the notation of a table of people, such as "de:5 en:4".
+    """Convert the languages in the picker to the notation of a table of people, such as "de:5 en:4".
 
-    A row contains one or more names or codes of languages, separated by commas. Raise BadTable if a language is not on
-    the list or has no level.
+    Each row of the picker contains names or codes of languages, separated by commas. Raise BadTable if a language is
+    not on the list or has no level.
     """
     written, faults = [], []
-    for row, level in _posted_rows(posted):
+    for row, level in _submitted_rows(posted):
         for text in filter(None, map(str.strip, row.split(","))):
             if not is_language(code := to_language_code(text)):
                 faults.append(f"{text!r} is not a language on the list. Type the beginning of a name and choose.")
@@ -272,12 +274,12 @@ def _languages(posted: QueryDict) -> str:
 
 
 LINKS = "links"  # session key of the links that the manager has not confirmed as sent
-KEEP_LINKS = 3600  # time for which the session keeps the links, in seconds
+KEEP_LINKS = 3600  # lifetime of the links in the session, in seconds
 NO_LINKS: dict[str, Any] = {"paths": [], "mailed": [], "task": "", "until": 0}
 
 
-def _unsent(request: UserRequest) -> dict[str, Any]:
-    """Return the links in the session. Links that are too old are removed from the session."""
+def _load_links(request: UserRequest) -> dict[str, Any]:
+    """Return the links in the session. Expired links are removed from it."""
     links: dict[str, Any] = request.session.get(LINKS, NO_LINKS)
     if links["until"] >= time.time():
         return links
@@ -285,17 +287,17 @@ def _unsent(request: UserRequest) -> dict[str, Any]:
     return NO_LINKS
 
 
-def _with_links(
+def _send_links(
     request: UserRequest, created: Iterable[tuple[Annotator, str | None]], task: Task | None = None
 ) -> HttpResponse:
-    """Mail each annotator the invitation link if possible, and redirect to the page that shows the links.
+    """Mail the invitation links if possible, and redirect to the page that shows them.
 
-    created: (annotator, token) tuples; the token is None if the annotator does not need a link
+    created: (annotator, token) tuples; the token is None if the annotator doesn't need a link
     """
-    unsent = _unsent(request)
+    unsent = _load_links(request)
     paths = [(annotator, reverse("invite", args=[token]) if token else "") for annotator, token in created]
     new = {annotator.pk for annotator, _path in paths}
-    # Do not use the request's Host header, which the sender can forge.
+    # Don't use the request's Host header, which the sender can forge.
     sent = mail_invitations((annotator.user, f"{settings.SITE}{path}") for annotator, path in paths if path)
     request.session[LINKS] = {
         "paths": [
@@ -310,8 +312,8 @@ def _with_links(
 
 
 def links(request: UserRequest) -> HttpResponse:
-    """Show the new invitation links until the manager confirms with POST that they were sent, for at most one hour."""
-    shown = _unsent(request)
+    """Show the new invitation links for an hour, or until the manager confirms by POST that they were sent."""
+    shown = _load_links(request)
     if request.method == "POST":
         request.session.pop(LINKS, None)
         return redirect("manage-task", shown["task"]) if shown["task"] else redirect("manage-everybody")
@@ -321,7 +323,7 @@ def links(request: UserRequest) -> HttpResponse:
         for person, path in shown["paths"]
         if person in people
     ]
-    setup = _setup(Task.objects.filter(name=shown["task"]).first())
+    setup = _setup_context(Task.objects.filter(name=shown["task"]).first())
     return manage_page(request, "invited", made=made, mailed=shown["mailed"], days=work.INVITE_DAYS, **setup)
 
 
@@ -345,8 +347,8 @@ def account(
         annotator=person,
         said=values_stored if values is None else values,
         reads=[(label_name(row.language), LEVELS.get(row.level, row.level)) for row in person.languages.all()],
-        **_picker(
-            _posted_rows(values)
+        **_picker_context(
+            _submitted_rows(values)
             if values is not None
             else [(names.get(row.language, row.language), str(row.level)) for row in person.languages.all()]
         ),
@@ -362,35 +364,35 @@ def change_account(request: UserRequest, person: Annotator) -> HttpResponse:
     """Change an account. POST fields: name, email, language, level, groups, adjudicates."""
     name, email = (text_of(request.POST, field) for field in ("name", "email"))
     try:
-        row = _person(request.POST, person.user.username, name, email)
+        row = _parse_person(request.POST, person.user.username, name, email)
         with transaction.atomic():
             work.change_annotator(person, row, request.user)
             membership.set_groups(person, _groups(request.POST))
     except (BadTable, InvalidAnswer) as error:
         return account(request, person, request.POST, refusal=error, faults=[*error.args, NOTHING_CHANGED])
     log_change(request, person, "Changed name, mail address, languages, groups or the right to adjudicate.")
-    return done(request, f"{person} was changed.", "manage-account", person.pk)
+    return redirect_with_message(request, f"{person} was changed.", "manage-account", person.pk)
 
 
 def act_on_account(request: UserRequest, person: Annotator) -> HttpResponse:
     """Perform an action on an account.
 
     POST field:
-    do: a key of ACTS, or link to create an invitation link, which is shown once
+    do: a key of ACTS; or link, to create an invitation link, which is shown once
     """
     work.check_may_change(request.user, [person.user])
     action = request.POST.get("do", "")
     if action == "link":
         log_change(request, person, "Created an invitation link.")
-        return _with_links(request, [(person, work.invite(person))])
+        return _send_links(request, [(person, work.invite(person))])
     if action not in ACTS:
         raise InvalidAnswer("The form contains an unknown action. Reload the page.")
     sentence = ACTS[action](person)
     log_change(request, person, sentence)
-    return done(request, sentence, "manage-account", person.pk)
+    return redirect_with_message(request, sentence, "manage-account", person.pk)
 
 
-def _withdraw(annotator: Annotator) -> str:
+def _revoke_links(annotator: Annotator) -> str:
     number = work.revoke_invites([annotator])
     return f"{many(number, 'link')} revoked." if number else "There was no valid link."
 
@@ -410,9 +412,9 @@ def _unlock(annotator: Annotator) -> str:
     return f"{annotator} can log in again; {many(wrong_count, 'wrong password')} cleared."
 
 
-# Name of an action on an account -> function that performs the action and returns a sentence about the result.
+# Name of an action -> function that performs the action on an account and returns a sentence about the result.
 ACTS: Mapping[str, Callable[[Annotator], str]] = {
-    "withdraw": _withdraw,
+    "withdraw": _revoke_links,
     "lock_out": _lock_out,
     "let_in": _let_in,
     "unlock": _unlock,
@@ -428,7 +430,7 @@ def new_manager(request: UserRequest) -> HttpResponse:
 
     POST fields:
     name: user name
-    sure: the user name again, to confirm that an existing account becomes a manager account
+    sure: the user name again, to confirm that an existing account will become a manager's
     """
     if request.method == "GET":
         return manage_page(request, "new_manager")
@@ -450,7 +452,7 @@ def new_manager(request: UserRequest) -> HttpResponse:
 
 
 ON_A_PAGE = 25
-BACK = ("manage-links", "manage-new-accounts")  # pages of the set-up with a button that lets the manager join
+BACK = ("manage-links", "manage-new-accounts")  # set-up pages with a button for the manager to join the task
 SEARCH = ("find", "language", "group")  # fields of the search for people to add
 
 
@@ -485,17 +487,17 @@ def members(request: UserRequest, task: Task) -> HttpResponse:
     """Change who works on a task.
 
     POST fields:
-    do: open, add, change, remove, or join, which adds the manager who sends the form
+    do: open, add, change, remove, or join, which adds the manager who submits the form
     open_to: everybody or members, if `do` is open
     person: primary key of an annotator to add, change or remove; repeated to add several
-    everybody: present to add all people that the search with find, language and group returns
+    everybody: present to add all results of the search with find, language and group
     role, quota: new role and quota
-    back: name of the page of the set-up from which the manager joined
+    back: name of the set-up page from which the manager joined
     """
     posted = request.POST
     act = posted.get("do", "")
     if act == "open" and posted.get("open_to") in (EVERYBODY, MEMBERS):
-        return _done(request, task, {"open_to": posted["open_to"]})
+        return _run_members_action(request, task, {"open_to": posted["open_to"]})
     if act not in ("add", "change", "remove", "join"):
         raise InvalidAnswer("The action is missing from the form. Reload the page and try again.")
     if act == "join":
@@ -511,14 +513,14 @@ def members(request: UserRequest, task: Task) -> HttpResponse:
     role = posted.get("role", "")
     membership.check_may_change_members(request.user, people, task, role)
     if act == "remove":
-        return _done(request, task, {"remove": _names(people)})
+        return _run_members_action(request, task, {"remove": _names(people)})
     options = {"add": _names(people), "quota": posted.get("quota", "").strip() or "none"}
-    page = _done(request, task, options | ({"role": role} if role else {}))
+    page = _run_members_action(request, task, options | ({"role": role} if role else {}))
     return redirect(f"{reverse(back)}?task={task.name}") if (back := posted.get("back")) in BACK else page
 
 
 def _managers_without_account(words: str) -> list[str]:
-    """Return the user names of managers with these words in their user name who have no annotator account."""
+    """Return the user names that contain these words, of managers without an annotator account."""
     users = managers().filter(annotator=None).order_by("username")
     for word in words.split():
         users = users.filter(username__icontains=word)
@@ -529,8 +531,8 @@ def _names(people: Iterable[Annotator]) -> list[str]:
     return [person.user.username for person in people]
 
 
-def _done(request: UserRequest, task: Task, options: dict[str, Any]) -> HttpResponse:
-    """Run the action, log it, and redirect to the page with the same search."""
+def _run_members_action(request: UserRequest, task: Task, options: dict[str, Any]) -> HttpResponse:
+    """Run the `members` action, log it, and redirect to the page with the same search."""
     try:
         outcome = members_action.perform({"task": task.name, **options})
     except ActionError as error:
@@ -539,4 +541,6 @@ def _done(request: UserRequest, task: Task, options: dict[str, Any]) -> HttpResp
     names = options.get("add") or options.get("remove") or []
     log_change(request, task, f"{sentence} {', '.join(names[:ON_A_PAGE])}".strip())
     query = urlencode({name: request.POST[name] for name in SEARCH if request.POST.get(name)})
-    return done(request, sentence, f"{reverse('manage-people', args=[task.name])}{'?' if query else ''}{query}#members")
+    return redirect_with_message(
+        request, sentence, f"{reverse('manage-people', args=[task.name])}{'?' if query else ''}{query}#members"
+    )

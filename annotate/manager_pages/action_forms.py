@@ -1,4 +1,4 @@
-"""Forms for the actions that managers run as jobs, built from the options of the actions.
+"""Forms for the actions that managers run as jobs, built from the actions' options.
 
 A form has the same options and help texts as the command. It also offers uploads and lists of choices, such as the
 existing corpora.
@@ -41,7 +41,7 @@ class JobForm:
     title: heading of the page
     button: label of the button
     first: options that are always visible, in this order
-    hidden: options without a field, because the page sets them
+    hidden: options without a field, which the page or the server sets
     """
 
     title: str
@@ -68,7 +68,7 @@ JOB_FORMS: Mapping[str, JobForm] = {
     "import_vocabulary": JobForm("New vocabulary", "Import", ("name", "files", "schemes")),
     "prelabel": JobForm("Label with detectors", "Label", ("corpus",)),
     "import_predictions": JobForm("Import predictions", "Import", ("corpus", "file", "name", "version", "column")),
-    # The endpoint is set by those who run the server, who also set its key.
+    # The server's operator sets the endpoint, together with its key.
     "vote": JobForm(
         "Ask a language model", "Ask", ("corpus", "model", "prompt", "labels", "labels_of", "send_to"), ("endpoint",)
     ),
@@ -99,7 +99,7 @@ JOB_FORMS: Mapping[str, JobForm] = {
         "Measure a classifier", "Measure", ("predictions", "gold", "against"), ("out", "format", "runs")
     ),
 }
-# Options that accept either a name or a file. Their fields offer the existing names and an upload.
+# Options that accept a name or a file. Their fields offer the existing names and an upload.
 ALSO_FILES = (("open_task", "systems"), *(("evaluate", name) for name in ("predictions", "against", "judge")))
 
 
@@ -109,22 +109,22 @@ def _tasks() -> Choices:
 
 # (action, option) or option -> function that returns the choices for the option.
 CHOICES: Mapping[str | tuple[str, str], Callable[[], Choices]] = {
-    "corpus": lambda: _twice(Corpus.objects.values_list("name", flat=True)),
+    "corpus": lambda: _name_choices(Corpus.objects.values_list("name", flat=True)),
     "task": lambda: _tasks(),
     ("extend_task", "name"): lambda: _tasks(),
-    ("prelabel", "corpus"): lambda: _twice(row["corpus"] for row in corpus_rows() if row["holds"] == POSTS),
-    "vocabulary": lambda: _twice(Vocabulary.objects.order_by().values_list("name", flat=True).distinct()),
+    ("prelabel", "corpus"): lambda: _name_choices(row["corpus"] for row in corpus_rows() if row["holds"] == POSTS),
+    "vocabulary": lambda: _name_choices(Vocabulary.objects.order_by().values_list("name", flat=True).distinct()),
     ("evaluate", "gold"): lambda: gold_sets(),
-    ("vote", "labels_of"): lambda: [*_tasks(), *_twice(ASKED_HERE), *in_inbox(".toml")],
+    ("vote", "labels_of"): lambda: [*_tasks(), *_name_choices(ASKED_HERE), *inbox_choices(".toml")],
     ("baseline", "gold"): lambda: [*gold_sets(), *_tasks()],
-    ("open_task", "kind"): lambda: [*_twice(ASKED_HERE), *in_inbox(".toml")],
+    ("open_task", "kind"): lambda: [*_name_choices(ASKED_HERE), *inbox_choices(".toml")],
     "predictor": lambda: _predictors(),
     "encoding": lambda: list(ENCODINGS.items()),
     "on_conflict": lambda: [(ADJUDICATION, "An adjudicator decides"), (DISCARDED, "The item is left out")],
     "delimiter": lambda: [(name, plural) for name, (_, plural) in DELIMITERS.items()],
     **dict.fromkeys(ALSO_FILES, lambda: [*_predictors(), *_likely_predictions()]),
 }
-# Options with a text field instead of choices, mostly for the name of a new corpus or task.
+# Options with a text field instead of choices, mostly because they name a new corpus or task.
 TYPED = {
     ("import_corpus", "corpus"),
     ("import_threads", "corpus"),
@@ -132,9 +132,9 @@ TYPED = {
     ("evaluate", "corpus"),
 }
 NEEDED = ("evaluate", "predictions")  # required, unless the rarely used option `judge` replaces it
-TRY = "dry_run"  # has a button with its label instead of a field
-LONG_HELP = 220  # length from which the form folds a help text after the first sentence
-# Option, or (option, whether it is a list) -> label. All other options use their name as label.
+TRY = "dry_run"  # has a button instead of a field
+LONG_HELP = 220  # length above which a help text is collapsed after the first sentence
+# Option, or (option, whether it is a list) -> label. Other options are labelled with their name.
 LABELS: Mapping[str | tuple[str, bool], str] = {
     "licence": "Licence of the texts",
     "text_may_leave": "May the text be published?",
@@ -209,25 +209,25 @@ LABELS: Mapping[str | tuple[str, bool], str] = {
 SETS = ("export_gold", "import_gold", "export_pairs")
 
 
-def in_inbox(ending: str = "") -> Choices:
+def inbox_choices(ending: str = "") -> Choices:
     return [(str(path), path.name) for path in files() if path.name.endswith(ending)]
 
 
-def rows_in_inbox() -> Choices:
+def inbox_row_choices() -> Choices:
     return [(str(path), path.name) for path in files() if holds_rows(path)]
 
 
 def _likely_predictions() -> Choices:
-    """Return the files in the inbox that contain rows. Those imported as a corpus come last and are marked."""
+    """Return the files in the inbox that contain rows. Files imported as a corpus come last and are marked."""
     imports = Job.objects.filter(action="import_corpus", state=Job.DONE)
     imported = {path for job in imports for path in job.given.get("files", ())}
-    rows = rows_in_inbox()
+    rows = inbox_row_choices()
     others = [(path, name) for path, name in rows if path not in imported]
     return [*others, *((path, f"{name} (imported as a corpus)") for path, name in rows if path in imported)]
 
 
 def gold_sets() -> Choices:
-    """Return the folders of the gold sets that jobs exported or imported, as choices, newest first."""
+    """Return the folders of gold sets that jobs have exported or imported, newest first."""
     done = Job.objects.filter(action__in=SETS, state=Job.DONE)
     folders = [(job_store.folder(job) / "out", job) for job in done]
     return [
@@ -238,10 +238,10 @@ def gold_sets() -> Choices:
 
 
 def _predictors() -> Choices:
-    return _twice(dict.fromkeys(row["predictor"] for row in predictor_rows("")))
+    return _name_choices(dict.fromkeys(row["predictor"] for row in predictor_rows("")))
 
 
-def _twice(names: Iterable[str]) -> Choices:
+def _name_choices(names: Iterable[str]) -> Choices:
     return [(name, name) for name in names]
 
 
@@ -253,8 +253,8 @@ class Field:
     value: current value
     choices: (value, text, is_selected) tuples
     is_file: whether the field also offers an upload
-    otherwise: the default as text, which the page shows if the field is empty
-    fault: error message about the value, "" if there is no error
+    otherwise: the default as text, which is shown if the field is empty
+    fault: error message about the value; "" if there is no error
     """
 
     name: str
@@ -270,7 +270,7 @@ class Field:
 
     @property
     def brief_help(self) -> str:
-        """The help text, or only its first sentence if it is longer than two lines."""
+        """The help text, or its first sentence if the text is longer than LONG_HELP."""
         return self.help if len(self.help) <= LONG_HELP else self.help.partition(". ")[0]
 
     @property
@@ -278,16 +278,19 @@ class Field:
         return self.help[len(self.brief_help) :].removeprefix(". ")
 
 
-def job_form_named(name: str) -> tuple[JobForm, Action]:
+def find_job_form(name: str) -> tuple[JobForm, Action]:
     if name not in JOB_FORMS:
         raise NotFound("This page does not exist.")
     return JOB_FORMS[name], by_name()[name]
 
 
-def given_again(number: str, action: str) -> dict[str, Any]:
-    """Return the option values with which a job was started, to show them in the form again.
+def job_options(number: str, action: str) -> dict[str, Any]:
+    """Return the option values of an earlier job, to fill the form with them.
 
-    Raise NotFound if there is no job of this action with this number.
+    number: number of the job
+    action: name of the job's action
+
+    Raise NotFound if there is no such job.
     """
     job = Job.objects.filter(pk=number if number.isdecimal() else 0, action=action).first()
     if job is None:
@@ -321,22 +324,22 @@ def form(
     defaults: Mapping[str, Any] | None = None,
     refusal: Exception | None = None,
 ) -> tuple[list[Field], dict[str, list[Field]]]:
-    """Return the form of an action: the fields that are always visible, and a mapping from heading to further fields.
+    """Return an action's form: the fields that are always visible, and the further fields by heading.
 
     name: name of the action
     values: mapping from option name to current value
     without: names of options to omit
-    defaults: mapping from option name to a default that replaces the usual default
+    defaults: mapping from option name to a default that replaces the option's own
     refusal: error that the values caused
     """
-    job_form, action = job_form_named(name)
+    job_form, action = find_job_form(name)
     options = {option.name: option for option in action.options if option.name not in (*without, TRY)}
     refused = getattr(refusal, "option", "")
 
     def field_of(option: Option) -> Field:
         field = _field(name, option, values, defaults)
         fault = str(refusal) if option.name == refused else ""
-        return replace(field, help=as_on_page(field.help, action.options).replace("`", ""), fault=fault)
+        return replace(field, help=with_form_labels(field.help, action.options).replace("`", ""), fault=fault)
 
     first = [field_of(options[option_name]) for option_name in job_form.first if option_name in options]
     rest: dict[str, list[Field]] = {}
@@ -347,21 +350,21 @@ def form(
 
 
 def is_shown(refusal: Exception | None, first: Sequence[Field], rest: Mapping[str, Sequence[Field]]) -> bool:
-    """Return whether the refusal is shown at one of the fields."""
+    """Return whether the refusal is shown next to one of the fields."""
     return refusal is not None and any(field.fault for fields in (first, *rest.values()) for field in fields)
 
 
 def choices_of(action: str, option: Option) -> Choices | None:
-    """Return the choices for an option, or None if the form offers none."""
+    """Return the choices for an option; None if the form offers no choices."""
     if (action, option.name) in TYPED:
         return None
     if list_choices := CHOICES.get((action, option.name)) or CHOICES.get(option.name):
         return list_choices()
     if option.is_file:
-        return in_inbox(ENDINGS[option.name]) if option.name in ENDINGS else rows_in_inbox()
+        return inbox_choices(ENDINGS[option.name]) if option.name in ENDINGS else inbox_row_choices()
     if option.choices:
-        return _twice(option.choices)
-    return _twice(("yes", "no")) if option.read is flag and option.opposite else None
+        return _name_choices(option.choices)
+    return _name_choices(("yes", "no")) if option.read is flag and option.opposite else None
 
 
 def _field(action: str, option: Option, values: Mapping[str, Any], defaults: Mapping[str, Any] | None) -> Field:
@@ -394,22 +397,22 @@ def _field(action: str, option: Option, values: Mapping[str, Any], defaults: Map
         choices=choices,
         required=option.required or (action, option.name) == NEEDED,
         is_file=(option.is_file and (action, option.name) not in CHOICES) or (action, option.name) in ALSO_FILES,
-        otherwise="" if defaults is None else _otherwise(defaults.get(option.name, option.default), choice_list),
+        otherwise="" if defaults is None else _default_text(defaults.get(option.name, option.default), choice_list),
     )
 
 
-def _otherwise(default: Any, choice_list: Choices | None) -> str:
-    """Return the text for the value that an option has if nothing is chosen."""
+def _default_text(default: Any, choice_list: Choices | None) -> str:
+    """Return an option's default as it is shown among the choices."""
     value = format_value(default or "")
     return dict(choice_list or ()).get(value, value)
 
 
-def given_by(name: str, posted: "MultiValueDict[str, str]") -> dict[str, Any]:
-    """Return the values of a form as input for `Action.read`.
+def submitted_options(name: str, posted: "MultiValueDict[str, str]") -> dict[str, Any]:
+    """Return a form's values as input for `Action.read`.
 
-    Raise ActionError if a value is not one of the choices for the option.
+    Raise ActionError if a value is not one of its option's choices.
     """
-    job_form, action = job_form_named(name)
+    job_form, action = find_job_form(name)
     values: dict[str, Any] = {}
     for option in action.options:
         if option.name in job_form.hidden or option.name not in posted:
@@ -429,23 +432,23 @@ def given_by(name: str, posted: "MultiValueDict[str, str]") -> dict[str, Any]:
 
 
 def begin(request: UserRequest, action: str, options: Mapping[str, Any]) -> HttpResponse:
-    """Start an action as a job and redirect to its page. Raise ActionError for invalid options."""
+    """Start an action as a job and redirect to the job's page. Raise ActionError if the options are invalid."""
     return redirect("manage-job", job_worker.start(action, options, by=request.user).pk)
 
 
-def reworded(error: Exception, options: Iterable[Option]) -> ActionError:
-    """Return the error of an action with option names replaced by the labels of the form."""
-    return ActionError(as_on_page(str(error), options), option=getattr(error, "option", ""))
+def reword_error(error: Exception, options: Iterable[Option]) -> ActionError:
+    """Return an action's error with option names replaced by the form's labels."""
+    return ActionError(with_form_labels(str(error), options), option=getattr(error, "option", ""))
 
 
-def shortened(text: str) -> str:
-    """Return a text with paths relative to the inbox or, if they are not in the inbox, to the data folder."""
+def relative_paths(text: str) -> str:
+    """Make the paths in a text relative to the inbox or, outside the inbox, to the data folder."""
     return text.replace(f"{folder()}/", "").replace(f"{settings.DATA_DIR}/", "")
 
 
-def as_on_page(error: str, options: Iterable[Option], label: Callable[[Option], str] = label_of) -> str:
-    """Return an error message with option names such as --size replaced by form labels, and with shorter paths."""
-    error = shortened(error)
+def with_form_labels(error: str, options: Iterable[Option], label: Callable[[Option], str] = label_of) -> str:
+    """Replace option names such as --size in an error message with the form's labels, and shorten paths."""
+    error = relative_paths(error)
     spellings = [(spelled, option) for option in options for spelled in option.spellings if spelled.startswith("--")]
     for spelled, option in sorted(spellings, key=lambda spelling: -len(spelling[0])):
         value = "" if not option.opposite else ": yes" if spelled == option.spelled else ": no"

@@ -41,13 +41,13 @@ from corpora.storage.inventory import POSTS, RECORDS, corpus_rows
 from corpora.storage.layout import read_manifest
 
 NEEDED = ("id", "text")
-SPARE = ("author", "posted_at", "url")  # fields that are folded if the file seems to have none
+SPARE = ("author", "posted_at", "url")  # fields that are collapsed if the file seems to lack them
 FIELD_LABELS = {"id": "Id", "posted_at": "Date and time", "url": "Web address", "labels": "Existing labels"}
-OWN_TEXTS = "Our own texts, not to be published"  # the licence of texts that exports omit, unless one is entered
+OWN_TEXTS = "Our own texts, not to be published"  # default licence of texts that must not be published
 # Options of import_corpus that the form shows.
 SHOWN = {"corpus", "files", "column", "licence", "source", "format", "encoding", "delimiter", "text_may_leave"}
 SHOWN |= {"fields", "language", "labels", "prelabel"}
-# Fields of the form that describe the file, and fields that the manager does not fill in.
+# Fields of the form that describe the file, and hidden fields.
 OF_FILE = ("file", "format", "encoding", "delimiter", "preview", "job", "csrfmiddlewaretoken")
 ROWS = 5  # number of rows in the sample of a file
 LONGEST_FIELD = 24  # maximum length of a suggested field name, so that a prefix can be added
@@ -79,25 +79,25 @@ def corpus(request: UserRequest, name: str) -> HttpResponse:
         agreed=percent(row["agreed"] / row["voted"]) if row["voted"] else "",
         tasks=tasks,
         jobs=Job.objects.open().filter(corpus=name).order_by("pk"),
-        deeds=_actions_for(row),
+        actions=_actions_for(row),
         steps=_steps_of(row),
     )
 
 
 def _steps_of(row: Mapping[str, Any]) -> list[setup_steps.Step]:
-    """Return the steps for setting up the first task of a corpus. Empty if the corpus already has a task."""
+    """Return the steps for setting up a corpus's first task; an empty list if the corpus already has a task."""
     if row["draws"] or row["fault"]:
         return []
-    return setup_steps.steps(setup_steps.DETECTORS if _is_unread(row) else setup_steps.QUESTION, row["corpus"])
+    return setup_steps.steps(setup_steps.DETECTORS if _needs_detectors(row) else setup_steps.QUESTION, row["corpus"])
 
 
-def _is_unread(row: Mapping[str, Any]) -> bool:
+def _needs_detectors(row: Mapping[str, Any]) -> bool:
     return bool(row["holds"] == POSTS and row["voted"] < row["rows"])
 
 
 def _actions_for(row: Mapping[str, Any]) -> list[tuple[str, str, bool]]:
-    """Return the actions that are possible for a corpus as (URL, link text, is_next_step) tuples."""
-    unread = _is_unread(row)
+    """Return the actions that can be applied to a corpus, as (URL, link text, is_next_step) tuples."""
+    unread = _needs_detectors(row)
     actions = [("prelabel", "Label with detectors", True)] if unread else []
     if not row["fault"]:
         actions += [("open_task", "New task", not unread), ("import_predictions", "Import predictions", False)]
@@ -125,10 +125,10 @@ def inbox_page(request: UserRequest) -> HttpResponse:
     if request.method == "POST":
         inbox.check_size(request)
         if name := request.POST.get("delete"):
-            inbox.named(name).unlink(missing_ok=True)
+            inbox.find_file(name).unlink(missing_ok=True)
             messages.success(request, f"{name} was deleted.")
         for upload in request.FILES.getlist("file"):
-            messages.success(request, f"{inbox.keep(request, upload).name} was added to the inbox.")
+            messages.success(request, f"{inbox.save_upload(request, upload).name} was added to the inbox.")
         return redirect("manage-inbox")
     return manage_page(request, "inbox", files=[(path, path.stat()) for path in inbox.files()], folder=inbox.folder())
 
@@ -137,11 +137,11 @@ def inbox_page(request: UserRequest) -> HttpResponse:
 
 
 def new_corpus(request: UserRequest) -> HttpResponse:
-    """Let the manager choose a file, its format and the meaning of its columns, then start the import.
+    """Let the manager choose a file, its format and the meaning of its columns, and start the import.
 
     GET fields:
-    job: number of an earlier import, to fill the form with the same options
-    holds: content of the file to preselect: posts or records
+    job: number of an earlier import whose options fill the form
+    holds: preselected content of the file: posts or records
 
     POST fields:
     file: name of a file in the inbox
@@ -154,33 +154,30 @@ def new_corpus(request: UserRequest) -> HttpResponse:
     fields, language, labels: options of import_corpus that apply only to records
     """
     if request.method == "GET":
-        values = _values_of(request.GET["job"]) if "job" in request.GET else request.GET.dict()
-        return _new_corpus(request, values)
+        values = _job_values(request.GET["job"]) if "job" in request.GET else request.GET.dict()
+        return _render_form(request, values)
     refusal: Exception | None = None
     try:
         inbox.check_size(request)
         if upload := request.FILES.get("upload-file"):
             inbox.check_kind(upload)
-            query = {"file": inbox.keep(request, upload).name, "holds": request.POST.get("holds", POSTS)}
+            query = {"file": inbox.save_upload(request, upload).name, "holds": request.POST.get("holds", POSTS)}
             return redirect(f"{reverse('manage-new-corpus')}?{urlencode(query)}")
         if not request.POST.get("file"):
             raise InvalidAnswer("Select a file from the inbox, or upload a file.")
         if "preview" not in request.POST:
             return action_forms.begin(request, "import_corpus", _options(request.POST))
     except ActionError as error:
-        refusal = action_forms.reworded(error, by_name()["import_corpus"].options)
+        refusal = action_forms.reword_error(error, by_name()["import_corpus"].options)
     except Refusal as error:
         refusal = error
     except CorpusError:
-        pass  # the file cannot be read; the form shows the error
-    return _new_corpus(request, request.POST.dict(), refusal=refusal)
+        pass  # the file can't be read; the form shows the error
+    return _render_form(request, request.POST.dict(), refusal=refusal)
 
 
 def _options(posted: Mapping[str, str]) -> dict[str, Any]:
-    """Return the options of import_corpus that the manager entered.
-
-    Raise ActionError if a required option is missing.
-    """
+    """Return the entered options of import_corpus. Raise ActionError if a required option is missing."""
     file = _File.of(posted)
     texts = {name: posted.get(name, "").strip() for name in ("corpus", "licence", "source", "format")}
     options: dict[str, Any] = {**texts, "files": [str(file.path)], **file.chosen}
@@ -215,7 +212,7 @@ def _options(posted: Mapping[str, str]) -> dict[str, Any]:
 def _columns_by_field(words: Iterable[str], columns: Sequence[str]) -> list[tuple[str, str]]:
     """Return the fields of records as (name, column) tuples.
 
-    words: names that the manager entered, each the name of a column or of a field
+    words: the entered names, each of a column or a field
     """
     columns_by_field = {_field_name(column): column for column in reversed(columns)}
     chosen = [word if word in columns else columns_by_field.get(word, word) for word in words]
@@ -223,7 +220,7 @@ def _columns_by_field(words: Iterable[str], columns: Sequence[str]) -> list[tupl
 
 
 def _field_name(column: str) -> str:
-    """Return a valid field name for a column. It differs from the columns that every corpus has."""
+    """Derive a valid field name from a column's name. It differs from the columns that every corpus has."""
     name = re.sub(r"[^a-z0-9]+", "_", column.lower()).strip("_")[:LONGEST_FIELD]
     if name in RESERVED:
         return "body" if name == "text" else f"{name}_shown"
@@ -231,9 +228,9 @@ def _field_name(column: str) -> str:
 
 
 def _check_columns(posted: Mapping[str, str], file: "_File") -> None:
-    """Raise ActionError if a required field has no column, or if the first values of a column cannot be read."""
+    """Raise ActionError if a required field has no column, or if a column's first values can't be read."""
     holds_records = posted.get("holds") == RECORDS
-    with suppress(CorpusError):  # if the file cannot be read, the import reports the error
+    with suppress(CorpusError):  # if the file can't be read, the import reports the error
         preview = file.sample()
         for field in NEEDED[:1] if holds_records else NEEDED:
             if not posted.get(f"column-{field}") and field not in preview.columns:
@@ -242,20 +239,23 @@ def _check_columns(posted: Mapping[str, str], file: "_File") -> None:
             column = posted.get(f"column-{field}") or field
             fault, is_any_readable = fault_of(field, column, preview)
             if fault and not is_any_readable:
-                # A column with the name of the field is always read.
+                # A column that is named like the field is always read.
                 advice = "Choose another column, or none." if column != field else "Correct or rename the column."
                 raise ActionError(f"{fault} {advice}", option=f"column-{field}")
 
 
 def chosen_columns(posted: Mapping[str, str], fields: Sequence[str]) -> list[str]:
-    """Return FIELD=COLUMN for each field with a column of a different name."""
+    """Return FIELD=COLUMN for each field whose column has a different name."""
     column_of = {field: posted.get(f"column-{field}", "").strip() for field in fields}
     return [f"{field}={column}" for field, column in column_of.items() if column and column != field]
 
 
-def _values_of(number: str) -> dict[str, str]:
-    """Return the form values with which an import was started."""
-    options = action_forms.given_again(number, "import_corpus")
+def _job_values(number: str) -> dict[str, str]:
+    """Return the form values that an import was started with.
+
+    number: number of the import's job
+    """
+    options = action_forms.job_options(number, "import_corpus")
     names = dict(pair.split("=", 1) for pair in options.get("column", ()))
     values = {name: str(value) for name, value in options.items() if name not in ("files", "column", "text_may_leave")}
     values |= {f"column-{field}": names.get(field, field) for field in (*FIELDS, "language")}
@@ -266,7 +266,7 @@ def _values_of(number: str) -> dict[str, str]:
 
 
 def records_address(name: str) -> str:
-    """Return the URL of the form that imports the first file of a corpus of posts again, as records."""
+    """Return the URL of the form that imports a corpus's first file again, as records instead of posts."""
     query, manifest = {"holds": RECORDS}, read_manifest(name)
     source = manifest.sources[0] if manifest and manifest.sources else None
     if manifest and source and source.name in {path.name for path in inbox.files()}:
@@ -278,18 +278,18 @@ def records_address(name: str) -> str:
     return f"{reverse('manage-new-corpus')}?{urlencode(query)}"
 
 
-def shows_all(job: Job) -> bool:
-    """Return whether the form has a field for every option that the import used."""
+def has_all_fields(job: Job) -> bool:
+    """Return whether the form has a field for every option of an import."""
     return len(job.given.get("files", ())) == 1 and job.given.keys() <= SHOWN
 
 
 @dataclass(frozen=True)
 class _File:
-    """A file in the inbox, with the format in which it is read.
+    """A file in the inbox and its format.
 
-    format: file format, "" if unknown
-    recognized: encoding and delimiter that were detected
-    text_format: encoding and delimiter that are used; the manager may have chosen them
+    format: file format; "" if unknown
+    recognized: detected encoding and delimiter
+    text_format: encoding and delimiter for reading the file, which are detected or chosen by the manager
     """
 
     path: Path
@@ -299,8 +299,8 @@ class _File:
 
     @classmethod
     def of(cls, values: Mapping[str, str]) -> "_File":
-        """Return the file that the form specifies. Raise NotFound if it is missing, CorpusError if unreadable."""
-        path = inbox.named(values["file"])
+        """Return the form's file. Raise NotFound if it does not exist, and CorpusError if it can't be read."""
+        path = inbox.find_file(values["file"])
         format = values.get("format") if values.get("format") in FORMATS else format_of(path)
         check_file(path, format)
         encoding = values.get("encoding", "") if values.get("encoding") in ENCODINGS else ""
@@ -314,14 +314,14 @@ class _File:
 
     @property
     def chosen(self) -> dict[str, str]:
-        """The options of import_corpus for reading the file, except those that were detected with certainty."""
+        """The options of import_corpus that state how to read the file, unless detection is certain."""
         encoding, delimiter = self.text_format.encoding, self.text_format.delimiter
         is_certain = encoding == self.recognized.encoding in ("", UTF_8, UTF_16)
         changed = {"encoding": "" if is_certain else encoding}
         return changed | {"delimiter": "" if delimiter == self.recognized.delimiter else delimiter}
 
 
-def _new_corpus(request: UserRequest, values: Mapping[str, str], *, refusal: Exception | None = None) -> HttpResponse:
+def _render_form(request: UserRequest, values: Mapping[str, str], *, refusal: Exception | None = None) -> HttpResponse:
     context: dict[str, Any] = {
         "files": [path for path in inbox.files() if inbox.holds_rows(path)],
         "folder": inbox.folder(),
@@ -333,7 +333,7 @@ def _new_corpus(request: UserRequest, values: Mapping[str, str], *, refusal: Exc
         ),
     }
     if values.get("file"):
-        path = inbox.named(values["file"])
+        path = inbox.find_file(values["file"])
         context |= {"file": path, "size": path.stat().st_size, "tells_format": format_of(path)}
         context |= {
             "corpus": values.get("corpus") or unused_name(name_from(path), (row["corpus"] for row in corpus_rows()))
@@ -346,7 +346,7 @@ def _new_corpus(request: UserRequest, values: Mapping[str, str], *, refusal: Exc
             context |= {"read": file.text_format, "encodings": ENCODINGS, "delimiters": DELIMITERS}
             context["is_guessed"] = file.text_format.encoding == file.recognized.encoding == WESTERN
             preview = file.sample()
-            context |= {"sample": shown(preview, ROWS), "licences": FREE_LICENCES}
+            context |= {"sample": sample_context(preview, ROWS), "licences": FREE_LICENCES}
             context["languages"] = sorted((code, language.name) for code, language in LANGUAGES.items())
             fields = _fields(preview, values, refusal)
             context["spare_fields"] = [field for field in fields if field[0] in SPARE and not field[3] and not field[4]]
@@ -366,7 +366,7 @@ def _fields(
 ) -> list[tuple[str, str, bool, str, Exception | None]]:
     """Return a (field, label, is_required_for_posts, selected column, fault) tuple for each field.
 
-    If the columns of the preview have changed, columns are guessed again.
+    If the preview has other columns than before, columns are guessed again.
     """
 
     def column(field: str) -> str:
@@ -388,7 +388,7 @@ def _fields(
 
 
 def _record_fields(columns: Sequence[str], values: Mapping[str, str]) -> str:
-    """Return the entered fields of records or, by default, all columns without another meaning."""
+    """Return the entered fields of records; by default, all columns that have no other meaning."""
     entered = values.get("fields", "")
     names = {_field_name(column) for column in columns}
     is_gone = (
@@ -397,7 +397,7 @@ def _record_fields(columns: Sequence[str], values: Mapping[str, str]) -> str:
     if "fields" in values and not is_gone:
         return entered
     others = {guess(field, columns) for field in (*FIELDS, "language", "labels") if field != "text"}
-    # A column is named as in the file, unless its name contains the separator.
+    # Columns keep their names, unless a name contains the separator.
     return " ".join(_field_name(column) if " " in column else column for column in columns if column not in others)
 
 
@@ -406,19 +406,19 @@ def _record_fields(columns: Sequence[str], values: Mapping[str, str]) -> str:
 
 CUT = 160  # maximum length of a cell in the sample of a file, in characters
 FORM_ROWS = 3  # number of rows in the sample of an action's form
-# Action -> the option with a file of predictions, whose columns the form offers.
+# Action -> its option for a file of predictions, whose columns the form offers.
 FILES: Mapping[str, str] = {"evaluate": "predictions", "import_predictions": "file"}
-SHOWN_FOR = "columns-of"  # form field with the name of the file whose columns the form shows
+SHOWN_FOR = "columns-of"  # form field that names the file whose columns the form shows
 
 
-def shown(preview: Sample, rows: int | None = None) -> dict[str, Any]:
-    """Return the template context for the first rows of a file.
+def sample_context(preview: Sample, rows: int | None = None) -> dict[str, Any]:
+    """Return the template context that shows the first rows of a file.
 
     rows: maximum number of rows; all by default
     """
 
     def cell(value: Any) -> str:
-        # A page cannot contain half of a surrogate pair. The import will reject the row.
+        # A page can't contain half of a surrogate pair. The import will reject the row.
         text = "" if value is None else str(value).encode(errors="replace").decode()
         return text if len(text) <= CUT else f"{text[:CUT]}…"
 
@@ -428,7 +428,7 @@ def shown(preview: Sample, rows: int | None = None) -> dict[str, Any]:
 
 @dataclass(frozen=True)
 class FileColumns:
-    """The choice of columns on the form of an action.
+    """The columns of a file that an action's form offers.
 
     name: name of the file
     fields: (field, label, is_required, selected column) tuples
@@ -440,12 +440,12 @@ class FileColumns:
 
     @property
     def are_obvious(self) -> bool:
-        """Whether the required columns have the names of the fields, so that there is nothing to choose."""
+        """Whether the required columns are named like the fields, so that the manager needn't choose."""
         return set(OBLIGATORY) <= set(self.sample["columns"])
 
 
 def columns_of_form(action: str, values: Mapping[str, Any]) -> FileColumns | None:
-    """Return the choice of columns for the file that a form names, or None if it names no file with columns."""
+    """Return the columns to offer for the file in an action's form; None if the form has no file with columns."""
     path = str(values.get(FILES.get(action, ""), ""))
     if (preview := _preview(path)) is None:
         return None
@@ -454,17 +454,17 @@ def columns_of_form(action: str, values: Mapping[str, Any]) -> FileColumns | Non
         return None  # the file has no header
     chosen = guesses | dict(pair.split("=", 1) for pair in values.get("column", ()) if "=" in pair)
     fields = [(field, field.capitalize(), field in OBLIGATORY, chosen[field]) for field in PREDICTION_FIELDS]
-    return FileColumns(Path(path).name, fields, shown(preview, FORM_ROWS))
+    return FileColumns(Path(path).name, fields, sample_context(preview, FORM_ROWS))
 
 
-def columns_are_open(action: str, values: Mapping[str, Any], posted: QueryDict) -> bool:
-    """Return whether the form must be shown again, because the columns of its file have yet to be chosen."""
+def needs_columns(action: str, values: Mapping[str, Any], posted: QueryDict) -> bool:
+    """Return whether the form must be shown again, because the manager has not chosen the file's columns yet."""
     columns = columns_of_form(action, values)
     return columns is not None and not columns.are_obvious and posted.get(SHOWN_FOR) != columns.name
 
 
 def _preview(path: str) -> Sample | None:
-    """Return the first rows of a file in the inbox, or None if it is not a table that can be read."""
+    """Return the first rows of a file in the inbox; None if it is not a readable table."""
     if path not in map(str, inbox.files()):
         return None
     try:

@@ -1,6 +1,6 @@
 """The manager dashboard with all tasks, forecasts, people and working hours.
 
-This module also contains the shared parts of all managers' pages: the frame, the page that waits for figures, and the
+This module also contains the parts that all managers' pages share: the frame, the page that waits for figures, and the
 download of tables. Reports on a single task are in task_reports.py.
 """
 
@@ -43,13 +43,13 @@ from annotate.work.task_settings import is_extendable
 
 # --- Tables that can be filtered, sorted or downloaded with a query string
 
-MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"  # byte order mark, from which Excel recognizes UTF-8
+MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"  # byte order mark, by which Excel recognizes UTF-8
 
 
-def with_address(value: Any, path: str, parameters: Mapping[str, str]) -> Any:
-    """Return the context of a page after adding the path and query of the URL to every table.
+def add_address(value: Any, path: str, parameters: Mapping[str, str]) -> Any:
+    """Return a page's context with the URL's path and query added to every table, also in nested containers.
 
-    The tables need both for filters and links. Tables in nested containers are included.
+    The tables need the path and query for their filters and links.
 
     path: path of the URL
     parameters: parameters of the query string
@@ -57,21 +57,21 @@ def with_address(value: Any, path: str, parameters: Mapping[str, str]) -> Any:
     if isinstance(value, Table):
         return replace(value, path=path, given=parameters)
     if type(value) is dict:
-        return {key: with_address(item, path, parameters) for key, item in value.items()}
+        return {key: add_address(item, path, parameters) for key, item in value.items()}
     if type(value) in (list, tuple):
-        return type(value)(with_address(item, path, parameters) for item in value)
+        return type(value)(add_address(item, path, parameters) for item in value)
     return value
 
 
 def table_of(context: Any, name: str) -> Table:
-    """Return a table of a page. Raise Http404 if the page has no table with this name."""
+    """Find a table in a page's context. Raise Http404 if the page has no table with this name."""
     for table in _tables(context):
         if table.name == name:
             return table
     raise Http404("This page does not contain this table.")
 
 
-def csv_reply(name: str, text: str) -> HttpResponse:
+def csv_response(name: str, text: str) -> HttpResponse:
     """Return a CSV file as a download.
 
     name: name of the file
@@ -93,7 +93,7 @@ def _tables(value: Any) -> Iterator[Table]:
 # --- The frame of all manager pages
 
 # (URL name, title) of the managers' pages that do not belong to a task.
-DESK = (
+SECTIONS = (
     ("manage", "Tasks"),
     ("manage-everybody", "People"),
     ("manage-questions", "Questions and flags"),
@@ -120,16 +120,16 @@ def manage_page(
     """Render a manager page, or return one of its tables as CSV if the query string asks for it.
 
     name: name of the page's template
-    task: the task, if the page belongs to a task; the page then shows the tabs of the task
+    task: the task that the page belongs to, whose tabs it shows; None if there is none
     refusal: error to show; also determines the default HTTP status
-    status: HTTP status
+    status: HTTP status; 0 for the default
     """
     context |= {"task": task, "kind": task.kind, **_tabs(request, task)} if task else {}
-    context |= {"desk": DESK if request.user.is_staff else ()}
-    context = with_address(context, request.path, request.GET.dict())
+    context |= {"sections": SECTIONS if request.user.is_staff else ()}
+    context = add_address(context, request.path, request.GET.dict())
     if name != "counting" and "csv" in request.GET:
         table = table_of(context, request.GET["csv"])
-        return csv_reply(f"{table.name}.csv", as_csv(table))
+        return csv_response(f"{table.name}.csv", as_csv(table))
     if name != "counting" and "table" in request.GET:
         name, context = "one_table", context | {"table": table_of(context, request.GET["table"])}
     context |= {"page": name, "refusal": refusal}
@@ -138,17 +138,17 @@ def manage_page(
 
 # --- Forms whose page must survive the browser's Back button
 
-AGAIN = "again"  # query parameter of a page that answers a form, and session key of these pages
+AGAIN = "again"  # query parameter of a page that responds to a form, and session key of these pages
 FORMS_KEPT = 3  # number of such pages that a session keeps
-# Their pages show a secret once, so no session keeps them.
+# Pages that show a secret once, so that sessions must not keep them.
 SECRET = ("manage-job-share", "manage-new-manager", "manage-new-webhook")
 
 
 def keeps_form(view: View, guard: Guard) -> View:
-    """Decorate a view so that a browser loads the page that answers a form with a GET request of its own.
+    """Decorate a view so that a form is redirected to its response, which the browser then loads with GET.
 
-    If the page were the direct response to POST, going back to it would show an error of the browser instead of the
-    form. The session keeps the page with the entered values.
+    If the page were the direct response to POST, the Back button would show a browser error instead of the form. The
+    session keeps the page with the entered values.
 
     guard: decorator that checks the right to the page, also before a kept page is shown
     """
@@ -177,16 +177,17 @@ def keeps_form(view: View, guard: Guard) -> View:
         others = [(key, value) for key, value in pages.items() if key != address]
         request.session[AGAIN] = dict([*others, (address, page.text)][-FORMS_KEPT:])
         response = redirect(f"{address}{'&' if query else '?'}{AGAIN}=1")
-        # With this header, LogInMiddleware does not tell the browser to drop the draft.
+        # With this header, LogInMiddleware doesn't tell the browser to drop the draft.
         response.headers["Cache-Control"] = NOT_KEPT
         return response
 
     return shown
 
 
-def done(request: UserRequest, sentence: str, target: str, *args: Any) -> HttpResponse:
-    """Redirect to a page that shows the sentence as a message.
+def redirect_with_message(request: UserRequest, sentence: str, target: str, *args: Any) -> HttpResponse:
+    """Redirect to a page that shows a message.
 
+    sentence: the message
     target, args: URL or view, as for django.shortcuts.redirect
     """
     messages.success(request, sentence)
@@ -195,7 +196,7 @@ def done(request: UserRequest, sentence: str, target: str, *args: Any) -> HttpRe
 
 
 def shows_figures(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Decorate a view that needs computed figures. Until they are available, show a page that reloads itself."""
+    """Decorate a view that needs computed figures. Until they are ready, a page that reloads itself is shown."""
 
     @wraps(view)
     def shown(request: UserRequest, *args: Any, **arguments: Any) -> HttpResponse:
@@ -210,7 +211,7 @@ def shows_figures(view: Callable[..., HttpResponse]) -> Callable[..., HttpRespon
 
 
 def log_change(request: UserRequest, object_: Model, message: str, act: int = CHANGE) -> None:
-    """Log that the user changed an object.
+    """Log that the user has changed an object.
 
     act: Django's ADDITION, CHANGE or DELETION
     """
@@ -237,9 +238,9 @@ TAB_OF = {
 
 
 def _tabs(request: UserRequest, task: Task) -> dict[str, Any]:
-    """Return the context for the tabs of a task and for the pages of the tab Quality.
+    """Return the context for a task's tabs and for the pages of the tab Quality.
 
-    Pages on quality controls are included only if the kind of the task has these controls.
+    The pages on quality controls depend on the controls of the task's kind.
     """
     page = (request.resolver_match and request.resolver_match.url_name) or ""
     pages = [
@@ -260,22 +261,22 @@ def _tabs(request: UserRequest, task: Task) -> dict[str, Any]:
 FEW = 5  # maximum number of languages in a task's row
 FORETOLD = 12  # number of open tasks, newest first, for which the dashboard shows forecasts
 ON_A_PAGE = 25  # maximum number of tasks on a page
-ENTRIES = 15  # maximum number of entries on a page of what needs attention
-LIVELY = 5  # how long live counts are cached, in seconds
+ENTRIES = 15  # maximum number of alerts on a page
+LIVE_SECONDS = 5  # how long live counts are cached
 
 
 @shows_figures
 def manage(request: UserRequest) -> HttpResponse:
-    """List what needs attention and the tasks, both in pages.
+    """List the alerts and the tasks, both in pages.
 
     ?find=: words in the title, name or kind of the tasks to list
-    ?page=, ?entries=: number of the page of tasks, and of the list of what needs attention
+    ?page=, ?entries=: page number in the list of tasks, and in the list of alerts
     """
     (rows, states, activity), counted_at = all_tasks()
     wants = attention(rows, states)
     rows = [{**row, "stuck": states[row["name"]]["stuck"] if row["name"] in states else None} for row in rows]
     find = request.GET.get("find", "").strip()
-    page = Paginator(_matching(rows, find), ON_A_PAGE).get_page(request.GET.get("page"))
+    page = Paginator(_search(rows, find), ON_A_PAGE).get_page(request.GET.get("page"))
     return manage_page(
         request,
         "tasks",
@@ -293,20 +294,20 @@ def manage(request: UserRequest) -> HttpResponse:
             (
                 job,
                 action_forms.title_of(job),
-                action_forms.as_on_page(job.warned[0], by_name()[job.action].options) if job.warned else "",
+                action_forms.with_form_labels(job.warned[0], by_name()[job.action].options) if job.warned else "",
             )
             for job in wants.failed
         ],
         any_open=bool(states),
-        unfinished=setup_steps.unfinished(states) if may(request.user, "decide") else [],
+        unfinished=setup_steps.unfinished_setups(states) if may(request.user, "decide") else [],
         setup=setup_steps.STEPS,
         now=live_counts(),
         counted_at=counted_at,
     )
 
 
-def _matching(rows: list[dict[str, Any]], words: str) -> list[dict[str, Any]]:
-    """Return the rows that contain all words in the title, name or kind."""
+def _search(rows: list[dict[str, Any]], words: str) -> list[dict[str, Any]]:
+    """Return the rows whose title, name and kind together contain all words."""
     return [
         row
         for row in rows
@@ -317,7 +318,7 @@ def _matching(rows: list[dict[str, Any]], words: str) -> list[dict[str, Any]]:
 def _task_rows(
     rows: Collection[dict[str, Any]], activity: Mapping[str, Any], *, undecided: Collection[str]
 ) -> Iterator[dict[str, Any]]:
-    """Yield the rows of the list of tasks. A task that has been deleted in the meantime has no row.
+    """Yield the rows of the list of tasks. Tasks that have been deleted in the meantime have no row.
 
     undecided: names of open tasks that have no adjudicator
     """
@@ -343,7 +344,7 @@ def _task_rows(
 def dates(request: UserRequest) -> HttpResponse:
     """Show when the newest FORETOLD open tasks will be finished.
 
-    The start page loads these forecasts into its table separately, because they take longer to compute.
+    These forecasts take longer to compute, so the dashboard loads them into its table separately.
     """
     forecasts, counted_at = figures("dates", None, _forecasts)
     open_tasks = Task.objects.filter(is_open=True)
@@ -393,7 +394,7 @@ def everybody(request: UserRequest) -> HttpResponse:
 
 
 def timesheet(request: UserRequest) -> HttpResponse:
-    """Download the working hours of all people in a month, as a CSV file.
+    """Download everybody's working hours in a month, as a CSV file.
 
     ?month=: the month, such as 2026-11; by default the current month
     """
@@ -401,14 +402,14 @@ def timesheet(request: UserRequest) -> HttpResponse:
         month = date.fromisoformat(f"{request.GET.get('month') or f'{timezone.localdate():%Y-%m}'}-01")
     except ValueError:
         raise Http404("This month does not exist. Specify a month in the form month=2026-11.") from None
-    return csv_reply(f"hours-{month:%Y-%m}.csv", timesheet_csv(annotator_statistics.timesheet(month)))
+    return csv_response(f"hours-{month:%Y-%m}.csv", timesheet_csv(annotator_statistics.timesheet(month)))
 
 
 def now(request: UserRequest) -> HttpResponse:
-    """Show the live counts, which the start page requests repeatedly."""
+    """Show the live counts, which the dashboard polls."""
     return render(request, "annotate/manage/_now.html", {"now": live_counts()})
 
 
 def live_counts() -> Any:
-    """Return the current activity of annotators. The result is cached, so that all managers share one computation."""
-    return cache.get_or_set("at-work-now", annotator_statistics.at_work_now, LIVELY)
+    """Return the annotators' current activity. It is cached, so that all managers share one computation."""
+    return cache.get_or_set("at-work-now", annotator_statistics.at_work_now, LIVE_SECONDS)

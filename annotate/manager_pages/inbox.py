@@ -1,7 +1,7 @@
 """The inbox: a folder in the data folder for the input files of jobs. Managers upload the files or copy them there.
 
-An upload gets its final name only after the whole request was read. Closing the tab or uploading an oversized file
-therefore leaves no file behind.
+An upload gets its final name only after the whole request has been read. Therefore, no file is left behind if the
+manager closes the tab or the file is too large.
 """
 
 import os
@@ -31,11 +31,11 @@ if TYPE_CHECKING:
 else:
     _UploadedFile = UploadedFile
 
-# Option -> file extension that it requires.
+# Option -> required file extension.
 ENDINGS = {"guidelines": ".md", "languages": ".toml", "prompt": ".md"}
 ARRIVING = ".arriving-"
-START = 1024  # number of bytes at the start of a file that show whether it can contain rows
-STALE = 24 * 3600  # age at which an unfinished upload from before a server crash is removed, in seconds
+START = 1024  # number of bytes from which the content of a file is recognized
+STALE = 24 * 3600  # age at which unfinished uploads, which a server crash can leave, are removed, in seconds
 LONGEST = 120  # maximum length of a file name, in characters
 
 
@@ -51,16 +51,16 @@ def files() -> list[Path]:
     return sorted(paths, key=lambda path: -path.stat().st_mtime)
 
 
-def named(name: str) -> Path:
-    """Return the file with this name in the inbox. Raise NotFound if it does not exist."""
+def find_file(name: str) -> Path:
+    """Return the inbox file with this name. Raise NotFound if it does not exist."""
     match = next((path for path in files() if path.name == name), None)
     if match is None:
         raise NotFound(f"The inbox does not contain the file {name!r}. It may have been deleted; upload it again.")
     return match
 
 
-class Arriving(_UploadedFile):
-    """A file that is being uploaded to the inbox. Closing it discards it, unless `keep` was called."""
+class IncomingFile(_UploadedFile):
+    """A file that is being uploaded to the inbox. Closing it discards it, unless `save_upload` has saved it."""
 
     def __init__(self, name: str, content_type: str, charset: str | None) -> None:
         # The request closes the file.
@@ -68,8 +68,8 @@ class Arriving(_UploadedFile):
         super().__init__(file, name, content_type, 0, charset)
 
 
-class ToInbox(FileUploadHandler):
-    """An upload handler that accepts files only from managers, up to the size ASSAY_UPLOAD_MOST."""
+class InboxUploadHandler(FileUploadHandler):
+    """An upload handler that accepts files up to ASSAY_UPLOAD_MOST, and only from managers."""
 
     request: PageRequest
 
@@ -77,7 +77,7 @@ class ToInbox(FileUploadHandler):
         super().new_file(*args, **kwargs)
         if not is_manager(self.request.user):
             raise StopUpload(connection_reset=False)
-        self.file = Arriving(self.file_name or "", self.content_type or "", self.charset)
+        self.file = IncomingFile(self.file_name or "", self.content_type or "", self.charset)
 
     def receive_data_chunk(self, raw_data: bytes, start: int) -> None:
         if start + len(raw_data) > settings.UPLOAD_MOST:
@@ -87,7 +87,7 @@ class ToInbox(FileUploadHandler):
             raise StopUpload(connection_reset=False)
         self.file.write(raw_data)
 
-    def file_complete(self, file_size: int) -> Arriving:
+    def file_complete(self, file_size: int) -> IncomingFile:
         self.file.seek(0)
         self.file.size = file_size
         return self.file
@@ -99,7 +99,7 @@ class ToInbox(FileUploadHandler):
 
 def check_size(request: HttpRequest) -> None:
     """Raise InvalidAnswer if an uploaded file was too large."""
-    _ = request.FILES  # reads the body of the request if that has not happened yet
+    _ = request.FILES  # reads the request's body if it has not been read yet
     if name := getattr(request, "too_large", ""):
         raise InvalidAnswer(
             f"{name} is larger than {settings.UPLOAD_MOST >> 20:,} MB, the maximum for uploads. Copy it into the "
@@ -108,10 +108,10 @@ def check_size(request: HttpRequest) -> None:
 
 
 def with_uploads(request: HttpRequest) -> QueryDict:
-    """Return the values of a form after moving the uploaded files into the inbox.
+    """Move a form's uploaded files into the inbox. Return the form's values.
 
-    The name of a file that was uploaded as upload-NAME becomes a value of the field NAME. Raise InvalidAnswer if a file
-    is too large, is empty or has an invalid name. If it is unsuitable for the field, delete it and raise ActionError.
+    The path of a file that was uploaded as upload-NAME becomes a value of the field NAME. Raise InvalidAnswer if a file
+    is too large, is empty or has an invalid name, and ActionError if it is unsuitable for the field.
     """
     check_size(request)
     posted = request.POST.copy()
@@ -119,7 +119,7 @@ def with_uploads(request: HttpRequest) -> QueryDict:
         name = field.removeprefix("upload-")
         for upload in request.FILES.getlist(field):
             check_kind(upload, ENDINGS.get(name, ""), name)
-            posted.appendlist(name, str(keep(request, upload)))
+            posted.appendlist(name, str(save_upload(request, upload)))
     return posted
 
 
@@ -162,7 +162,7 @@ def _may_hold_rows(name: Path, start: bytes) -> bool:
 
 
 def _is_heading_alone(name: Path, start: bytes) -> bool:
-    """Return whether a CSV or TSV file has only a line of column names. A TSV file may also begin with a row."""
+    """Return whether a CSV or TSV file has only a line of column names. TSV files need not have such a line."""
     if len(start) == START or (format := format_of(name)) not in ("csv", "tsv") or is_packed(start):
         return False
     text = start.decode("utf-16" if looks_like_utf16(start) else "utf-8-sig", errors="replace").strip()
@@ -170,16 +170,16 @@ def _is_heading_alone(name: Path, start: bytes) -> bool:
 
 
 def check_name(name: str) -> None:
-    """Raise InvalidAnswer if a file in the inbox cannot have this name."""
+    """Raise InvalidAnswer if this name is not allowed for a file in the inbox."""
     if not name or name.startswith(".") or len(name) > LONGEST or not name.isprintable():
         raise InvalidAnswer(f"The file name {name[:40]!r} is not allowed. Rename the file and upload it again.")
 
 
-def keep(request: HttpRequest, upload: _UploadedFile) -> Path:
+def save_upload(request: HttpRequest, upload: _UploadedFile) -> Path:
     """Move an uploaded file into the inbox and return its path.
 
-    If the inbox already has a file with the same name and content, return the path of that file. If it has a different
-    file with the same name, add a number to the name and show a message. Raise InvalidAnswer if the uploaded file is
+    If the inbox already has a file with the same name and content, return that file's path. If it has a different file
+    with the same name, append a number to the name and show a message. Raise InvalidAnswer if the uploaded file is
     empty or has an invalid name.
     """
     name = Path(upload.name or "").name
@@ -189,7 +189,7 @@ def keep(request: HttpRequest, upload: _UploadedFile) -> Path:
     assert upload.file is not None
     upload.flush()
     os.fsync(upload.fileno())
-    _sweep()
+    _remove_stale_uploads()
     stem, dot, endings = name.partition(".")
     for number in count(1):
         path = folder() / (name if number == 1 else f"{stem} ({number}){dot}{endings}")
@@ -213,7 +213,7 @@ def write(name: str, text: str) -> Path:
     return Path(file.name).replace(folder() / name)
 
 
-def _sweep() -> None:
+def _remove_stale_uploads() -> None:
     for path in folder().glob(f"{ARRIVING}*"):
         with suppress(FileNotFoundError):
             if time.time() - path.stat().st_mtime > STALE:

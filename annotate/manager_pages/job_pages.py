@@ -1,4 +1,4 @@
-"""Pages for jobs: the list of jobs, the progress, outcome and files of a job, and the form that starts a job.
+"""Pages for jobs: the list of jobs, a job's progress, outcome and files, and the form that starts a job.
 
 action_forms.py builds the forms. The pages for corpora and the inbox are in corpus_setup.py.
 """
@@ -35,7 +35,7 @@ from annotate.core.refusals import NotFound
 from annotate.evaluation.baseline_predictions import has_baselines
 from annotate.goldsets.gold_set import spreadsheet
 from annotate.manager_pages import action_forms, corpus_setup, inbox, setup_steps
-from annotate.manager_pages.dashboard import MARK, done, manage_page, sort_of
+from annotate.manager_pages.dashboard import MARK, manage_page, redirect_with_message, sort_of
 from annotate.models import Job, Task
 from annotate.pages.access import UserRequest, may, text_of, whole_number
 from annotate.pages.api_access import allows_visitor
@@ -47,7 +47,7 @@ from corpora.storage.layout import read_manifest
 
 # --- Table of jobs and description of their progress
 
-LEAST = 0.02  # the remaining time is estimated only after this share of the work
+LEAST = 0.02  # share of the work after which the remaining time is estimated
 OUTCOME = 200  # maximum length of an outcome in the table, in characters
 DRY_RUN = "This was a dry run"  # beginning of the sentence that an action prints in a dry run
 ROWS = ".jsonl"  # ending of files with rows, which can be downloaded as CSV
@@ -63,7 +63,7 @@ def jobs_table(jobs: Iterable[Any], address: Callable[[int], str], sort: str = "
 
     def outcome(job: Job) -> str:
         sentence = first_sentence([*job.said, *job.warned] if job.state == Job.DONE else [*job.warned, *job.said])
-        return shorten(action_forms.as_on_page(sentence, by_name()[job.action].options), OUTCOME, placeholder="…")
+        return shorten(action_forms.with_form_labels(sentence, by_name()[job.action].options), OUTCOME, placeholder="…")
 
     columns = (
         Column("number", "job", SHORT, lambda job: Cell(str(job.pk), job.pk, url=address(job.pk))),
@@ -84,14 +84,14 @@ def jobs_table(jobs: Iterable[Any], address: Callable[[int], str], sort: str = "
 
 
 def first_sentence(texts: Iterable[str]) -> str:
-    """Return the first sentence of the first prose paragraph. Titles and tables are skipped: they lack a full stop."""
+    """Return the first sentence of the first prose paragraph. Titles and tables have no full stop and are skipped."""
     paragraphs = (" ".join(paragraph.split()) for text in texts for paragraph in text.split("\n\n"))
     prose = next((paragraph for paragraph in paragraphs if paragraph.endswith((".", "!", "?"))), "")
     return next(report_renderer.caveats([prose]))[0]
 
 
 def _subject(job: Job) -> str:
-    """Return the name of the job's task or corpus or, if it has neither, of the object that the job creates."""
+    """Return the name of a job's task or corpus or, if it has neither, of the object that it creates."""
     names = ("name", "task") if job.action in ("open_task", "extend_task") else ("task", "corpus", "name")
     return next((str(job.given[name]) for name in names if job.given.get(name)), job.corpus)
 
@@ -110,13 +110,13 @@ def duration(seconds: float) -> str:
 def progress(record: Mapping[str, Any]) -> dict[str, Any]:
     """Return the context that shows a job's progress.
 
+    record: result of job_store.progress
+
     Keys of the result:
     done: completed amount
-    total: total amount, None if unknown
+    total: total amount; None if unknown
     words: description of the amount, speed and remaining time
     said: sentences that the job has printed
-
-    record: the progress as job_store.progress returns it
     """
     done, total, unit = record["done"], record["total"], record["unit"]
     size, name = (1, f"{unit}s")
@@ -148,20 +148,20 @@ def jobs(request: UserRequest, task: Task | None = None) -> HttpResponse:
 
 
 def job(request: UserRequest, job: Job) -> HttpResponse:
-    """Show a job's progress and outcome. Until the job ends, htmx regularly requests the part that changes."""
+    """Show a job's progress and outcome. Until the job ends, htmx polls the part that changes."""
     if request.htmx and job.state == Job.DONE and (url := setup_steps.next_of_job(job)):
-        return _go_on(request, job, url)
+        return _redirect_to_next_step(request, job, url)
     context = _job_context(request, job)
     if request.htmx:
         return render(request, "annotate/manage/_job.html", context)
-    # For managers of a single task, show the job as one of the task's pages.
+    # Managers of a single task see the job as one of the task's pages.
     task = None if request.user.is_staff else Task.objects.filter(name=job.task_name).first()
     return manage_page(request, "job", task, **context)
 
 
-def _go_on(request: UserRequest, job: Job, url: str) -> HttpResponse:
-    """Redirect from a job that has just ended to the next step of the set-up, with the outcome as a message."""
-    # The first sentences are the summary. Tables and other details are only on the page of the job.
+def _redirect_to_next_step(request: UserRequest, job: Job, url: str) -> HttpResponse:
+    """Redirect from a finished job to the next step of the set-up, with the outcome as a message."""
+    # The first sentences are the summary. Tables and other details are only on the job's page.
     summary = [sentence for sentence in job.said if "\n" not in sentence][: 1 if job.action == "open_task" else 2]
     details = f"Details and {many(len(job.warned), 'warning')}" if job.warned else "Details"
     page = reverse("manage-job", args=[job.pk])
@@ -169,20 +169,20 @@ def _go_on(request: UserRequest, job: Job, url: str) -> HttpResponse:
     return HttpResponseClientRedirect(url)
 
 
-def _out(job: Job) -> Path:
+def _output_folder(job: Job) -> Path:
     """Return the folder of a job's output files."""
     return job_store.folder(job) / "out"
 
 
 def files_of(job: Job) -> dict[str, Path]:
-    """Return a mapping from path in the output folder to file, which is empty unless the job is done."""
-    out = _out(job)
+    """Return a job's output files by their path in the output folder; empty unless the job is done."""
+    out = _output_folder(job)
     paths = sorted(path for path in out.rglob("*") if path.is_file()) if job.state == Job.DONE else []
     return {path.relative_to(out).as_posix(): path for path in paths}
 
 
-def output_named(job: Job, path: str) -> Path:
-    """Return an output file of a job. Raise NotFound if the job has not created it."""
+def find_output(job: Job, path: str) -> Path:
+    """Return one of a job's output files. Raise NotFound if the job has not created it."""
     if (output := files_of(job).get(path)) is None:
         raise NotFound("This job did not create this file.")
     return output
@@ -193,11 +193,11 @@ def _job_context(request: UserRequest, job: Job) -> dict[str, Any]:
     title = action_forms.title_of(job)
     tried = is_done and job.given.get("dry_run") is True
     # The message of a refused import contains the path of the file of rejected rows. Link to the file here, because the
-    # page of the corpus links to it only after a successful import.
+    # corpus page links to it only after a successful import.
     rejects = re.search(r"rejects/0*(\d+)\.jsonl", " ".join(job.warned))
-    # Omit the sentence about the dry run. The page has its own note about it, and a button instead of the option.
+    # Omit the sentence about the dry run, because the page has its own note, and a button instead of the option.
     sentences = [sentence for sentence in job.said if sentence and not (tried and sentence.startswith(DRY_RUN))]
-    sentences = [action_forms.as_on_page(sentence, action.options) for sentence in sentences]
+    sentences = [action_forms.with_form_labels(sentence, action.options) for sentence in sentences]
     has_form = starts and job.has_ended and job.action in action_forms.JOB_FORMS
     return {
         "job": job,
@@ -208,7 +208,7 @@ def _job_context(request: UserRequest, job: Job) -> dict[str, Any]:
         "ahead": Job.objects.open().filter(pk__lt=job.pk).count() if job.state == Job.WAITING else 0,
         "unwatched": not job.has_ended and not is_watched(),
         "figures": _figures(job) if is_done else [],
-        "warned": [action_forms.as_on_page(sentence, action.options) for sentence in job.warned],
+        "warned": [action_forms.with_form_labels(sentence, action.options) for sentence in job.warned],
         "said": [(sentence, is_table(sentence)) for sentence in sentences if not (tried and is_detail(sentence))],
         "details": [(sentence, is_table(sentence)) for sentence in sentences if tried and is_detail(sentence)],
         "rejects": reverse("manage-rejects", args=[job.corpus, int(rejects[1])]) if rejects and job.corpus else "",
@@ -225,7 +225,7 @@ def _job_context(request: UserRequest, job: Job) -> dict[str, Any]:
         "method_page": reverse("docs-page", args=["explanation/measuring"]),
         "steps": setup_steps.steps_of_job(job),
         "leads_to": _next_links(job) if is_done and starts else [],
-        "prelabel": is_done and starts and _is_unread(job),
+        "prelabel": is_done and starts and _needs_detectors(job),
     }
 
 
@@ -234,17 +234,17 @@ def is_table(paragraph: str) -> bool:
 
 
 def is_detail(paragraph: str) -> bool:
-    """Return whether a paragraph is a table or introduces one. A preview shows these after the sentences."""
+    """Return whether a paragraph is a table or introduces one. Previews show such paragraphs last."""
     return is_table(paragraph) or paragraph.endswith(":")
 
 
 def _report(job: Job, action: Action) -> dict[str, Any]:
-    """Return the template context for an evaluation report. Except in commands, form labels replace option names."""
+    """Return the template context for an evaluation report. Form labels replace option names, except in commands."""
     options = (*action.options, *by_name()["open_task"].options)
 
     def on_page(sentences: Iterable[str]) -> list[str]:
         return [
-            sentence if "assay " in sentence else action_forms.as_on_page(sentence, options).replace("`", "")
+            sentence if "assay " in sentence else action_forms.with_form_labels(sentence, options).replace("`", "")
             for sentence in sentences
         ]
 
@@ -254,7 +254,7 @@ def _report(job: Job, action: Action) -> dict[str, Any]:
     )
 
 
-# Action -> (path in the job's data, label) for each figure on the page of such a job.
+# Action -> (path in the job's data, label) for each figure on its job's page.
 FIGURES: Mapping[str, tuple[tuple[str, str], ...]] = {
     "import_corpus": (
         ("accepted", "rows imported"),
@@ -276,7 +276,7 @@ FIGURES: Mapping[str, tuple[tuple[str, str], ...]] = {
 
 
 def _figures(job: Job) -> list[tuple[str, int]]:
-    """Return the key figures of a job's outcome as (label, number) tuples."""
+    """Return a job's key figures as (label, number) tuples."""
     figures = []
     for path, label in FIGURES.get(job.action, ()):
         value: Any = job.data
@@ -288,20 +288,20 @@ def _figures(job: Job) -> list[tuple[str, int]]:
 
 
 def _form_address(job: Job) -> str:
-    """Return the URL of the form that started a job, with the same values."""
-    if job.action == "import_corpus" and corpus_setup.shows_all(job):
+    """Return the URL of the form that started a job, filled with the same values."""
+    if job.action == "import_corpus" and corpus_setup.has_all_fields(job):
         return f"{reverse('manage-new-corpus')}?job={job.pk}"
     return action_forms.address(job.action, job=str(job.pk))
 
 
-def _is_unread(job: Job) -> bool:
-    """Return whether a job imported posts that the detectors have not read yet."""
+def _needs_detectors(job: Job) -> bool:
+    """Return whether a job imported posts that the detectors have not labelled yet."""
     manifest = read_manifest(job.corpus) if job.action == "import_corpus" else None
     return bool(manifest and not manifest.fields and len(manifest.votes) < len(manifest.parts))
 
 
 def _next_links(job: Job) -> list[tuple[str, str]]:
-    """Return links to possible next steps after a job as (URL, text) tuples, most likely first."""
+    """Return links to the next steps after a job as (URL, text) tuples, the most likely first."""
     if job.action == "delete" or job.given.get("dry_run"):
         return []
     links = []
@@ -312,20 +312,20 @@ def _next_links(job: Job) -> list[tuple[str, str]]:
         links.append((reverse("manage-task", args=[name]), "View the task"))
         if job.action == "close":
             links.append((reverse("manage-export", args=[name]), "Export the gold set"))
-    if job.action in ("prelabel", "import_corpus", "import_threads", "suggest") and not _is_unread(job):
+    if job.action in ("prelabel", "import_corpus", "import_threads", "suggest") and not _needs_detectors(job):
         links.append((action_forms.address("open_task", corpus=job.corpus), "New task"))
     if job.corpus and not name:
         links.append((reverse("manage-corpus", args=[job.corpus]), "View the corpus"))
     if job.action in action_forms.SETS:
-        # The action `evaluate` accepts an unfinished set only with the option `unfinished`.
+        # The action `evaluate` accepts unfinished sets only with the option `unfinished`.
         options = {} if job.data.get("finished", True) else {"unfinished": "yes"}
         corpus = (job.data.get("corpus") or {}).get("name", "")
         predictors = [row["predictor"] for row in predictor_rows(corpus) if row["complete"]] if corpus else []
         chosen = {"predictions": predictors[0]} if predictors else {}
-        address = action_forms.address("evaluate", gold=str(_out(job)), **options, **chosen)
+        address = action_forms.address("evaluate", gold=str(_output_folder(job)), **options, **chosen)
         links.insert(0, (address, "Measure a classifier on this set"))
         if has_baselines((job.data.get("task") or {}).get("form", "")):
-            address = action_forms.address("baseline", gold=str(_out(job)), **options)
+            address = action_forms.address("baseline", gold=str(_output_folder(job)), **options)
             links.insert(1, (address, "Measure baselines on this set"))
     return links
 
@@ -337,7 +337,7 @@ def cancel(request: UserRequest, job: Job) -> HttpResponse:
 
 
 def again(request: UserRequest, job: Job) -> HttpResponse:
-    """Start a new job with the action and options of a finished job. If the options are invalid, show the form.
+    """Start a new job with a finished job's action and options. If the options are invalid, show the form.
 
     POST field:
     for_good: present to repeat a dry run as a normal run
@@ -346,25 +346,25 @@ def again(request: UserRequest, job: Job) -> HttpResponse:
     try:
         return action_forms.begin(request, job.action, options)
     except ActionError as error:
-        messages.warning(request, str(action_forms.reworded(error, by_name()[job.action].options)))
+        messages.warning(request, str(action_forms.reword_error(error, by_name()[job.action].options)))
         return redirect(_form_address(job))
 
 
 def remove(request: UserRequest, job: Job) -> HttpResponse:
     number = job.pk
     job_store.remove(job)
-    return done(request, f"Job {number} was removed, together with its files.", "manage-jobs")
+    return redirect_with_message(request, f"Job {number} was removed, together with its files.", "manage-jobs")
 
 
 def file(request: UserRequest, job: Job, path: str) -> HttpResponseBase:
     """Show a report or card of a job, or download another output file.
 
-    ?download: download a report or card, too
+    ?download: also download reports and cards
     ?csv: download the rows of a JSONL file as CSV for a spreadsheet
     """
     if job.state != Job.DONE:
         raise Http404
-    output = output_named(job, path)
+    output = find_output(job, path)
     if is_document(path) and "download" not in request.GET:
         return document(output)
     if path.endswith(ROWS) and "csv" in request.GET:
@@ -375,45 +375,43 @@ def file(request: UserRequest, job: Job, path: str) -> HttpResponseBase:
 
 
 def share(request: UserRequest, job: Job) -> HttpResponse:
-    """Create a link to a report or card, and show it on the job's page. The link is shown only once."""
+    """Create a link to a report or card. The job's page shows the link only once."""
     link = make_link(request, job, files_of(job))
     return manage_page(request, "job", **_job_context(request, job), link=link)
 
 
-def packed(request: UserRequest, job: Job) -> FileResponse:
+def download_all(request: UserRequest, job: Job) -> FileResponse:
     """Download all output files of a job as a ZIP archive."""
     if job.state != Job.DONE:
         raise Http404
-    if not _out(job).is_dir():
+    if not _output_folder(job).is_dir():
         raise NotFound("This job did not create any files.")
     name = f"{job.given.get('task') or job.given.get('name') or job.action}-{job.pk}"
     with tempfile.TemporaryDirectory() as folder:
-        archive = shutil.make_archive(f"{folder}/packed", "zip", _out(job))
+        archive = shutil.make_archive(f"{folder}/packed", "zip", _output_folder(job))
         # The open file remains readable after the temporary folder is removed.
         return FileResponse(open(archive, "rb"), as_attachment=True, filename=f"{name}.zip")
 
 
 def export(request: UserRequest, task: Task) -> HttpResponse:
-    """Show the form that exports the gold set of a task, or start the export as a job."""
+    """Show the form that exports a task's gold set, or start the export as a job."""
     return do(request, "export_gold", task)
 
 
 def do(request: UserRequest, action: str, task: Task | None = None) -> HttpResponse:
-    """Show the form of an action, or start the action as a job.
+    """Show the form of an action, or start the action as a job. Some actions require confirmation.
 
-    Some actions require confirmation.
+    task: task that the action is restricted to
 
-    task: task to which the action is restricted
-
-    GET fields: values of options; or job, the number of an earlier job, to fill the form with the same options
-    POST fields: the options of the action; sure, present if the user has confirmed; column-FIELD, the column with the
-        values of a field in a file of predictions; columns-of, the name of the file whose columns the form showed
+    GET fields: values of options; or job, the number of an earlier job whose options fill the form
+    POST fields: the action's options; sure, present if the user has confirmed; column-FIELD, the column with the values
+        of a field in a file of predictions; columns-of, the name of the file whose columns the form showed
     """
-    _, declared = action_forms.job_form_named(action)
-    # If the link was on a task's page, show the form as one of the task's pages, without a field for the task.
+    _, declared = action_forms.find_job_form(action)
+    # If the link was on a task's page, the form is one of the task's pages and has no field for the task.
     task = task or Task.objects.filter(name=text_of(request.GET, "task")).first()
     if request.method == "GET" and "job" in request.GET:
-        return _form(request, action, task, action_forms.given_again(request.GET["job"], action))
+        return _form(request, action, task, action_forms.job_options(request.GET["job"], action))
     if request.method == "GET":
         several = {option.name for option in declared.options if option.several}
         lists = {name: values for name, values in request.GET.lists() if values}
@@ -425,16 +423,16 @@ def do(request: UserRequest, action: str, task: Task | None = None) -> HttpRespo
         posted = inbox.with_uploads(request)
         if task:
             posted["task"] = task.name
-        options = action_forms.given_by(action, posted)
+        options = action_forms.submitted_options(action, posted)
         if action in corpus_setup.FILES:
             options["column"] = corpus_setup.chosen_columns(posted, corpus_setup.PREDICTION_FIELDS)
-            if corpus_setup.columns_are_open(action, options, posted):
+            if corpus_setup.needs_columns(action, options, posted):
                 return _form(request, action, task, options)
         if declared.asks and "sure" not in posted:
             return _form(request, action, task, options, foretold=declared.describe_consequences(options))
         return action_forms.begin(request, action, options)
     except ActionError as error:
-        refusal = action_forms.reworded(error, declared.options)
+        refusal = action_forms.reword_error(error, declared.options)
         return _form(request, action, task, options or posted.dict(), refusal=refusal)
 
 
@@ -446,15 +444,15 @@ def _form(
     refusal: Exception | None = None,
     **context: Any,
 ) -> HttpResponse:
-    job_form, action = action_forms.job_form_named(name)
+    job_form, action = action_forms.find_job_form(name)
     filled = {option: value for option, value in values.items() if value not in (None, "", [])}
     has_columns = name in corpus_setup.FILES
     first, rest = action_forms.form(name, filled, ["column"] if has_columns else (), refusal=refusal)
     first = [field for field in first if not task or field.name != "task"]
     can_try = any(option.name == action_forms.TRY for option in action.options)
-    # The first sentence is a summary, and the others explain it.
+    # The first sentence is a summary. The rest explains it.
     summary, _, explanation = (
-        action_forms.as_on_page(action.description, action.options).replace("`", "").partition(". ")
+        action_forms.with_form_labels(action.description, action.options).replace("`", "").partition(". ")
     )
     context |= {"job_form": job_form, "summary": f"{summary.rstrip('.')}.", "explanation": explanation}
     context |= {"first": first, "rest": rest, "can_try": can_try}
@@ -466,9 +464,9 @@ def _form(
 
 # --- Reports and cards that open in the browser, for managers and for anybody with a link (work/job_store.py).
 #
-# Assay generates the documents, but they quote texts and names from files. Each document is therefore sent with its own
-# content security policy, which allows only inline styles: no scripts, no loading of resources, and no access to the
-# site. The export of the gold set determines which texts a report or card may quote (Export.with_text).
+# Assay generates the documents, but they quote texts and names from files. Therefore, each document has its own content
+# security policy, which allows only inline styles: no scripts, no loading of resources, and no access to the site. The
+# export of the gold set determines which texts a report or card may quote (Export.with_text).
 
 
 REPORT, CARD = "report.html", ".md"
@@ -483,7 +481,7 @@ TOO_MANY = 429
 
 
 def is_document(path: str) -> bool:
-    """Return whether an output file of a job opens in the browser."""
+    """Return whether an output file opens in the browser."""
     return path.rpartition("/")[2] == REPORT or path.endswith(CARD)
 
 
@@ -503,7 +501,7 @@ def document(file: Path) -> HttpResponse:
 
 
 def make_link(request: UserRequest, job: Job, files: Mapping[str, Path]) -> str:
-    """Create a link to one of the job's documents and return the URL, which is shown only once.
+    """Create a link to one of a job's documents. Return the URL, which is shown only once.
 
     POST fields:
     path: path of the document
@@ -527,7 +525,7 @@ def withdraw(request: UserRequest, job: Job, share: int) -> HttpResponse:
 def shared(request: HttpRequest, token: str) -> HttpResponse:
     """Show a shared document to anybody with the link.
 
-    The response is the same for all invalid links, so it does not reveal whether a link ever existed.
+    All invalid links get the same response, which doesn't reveal whether a link ever existed.
     """
     if not allows_visitor(request):
         return HttpResponse("Too many requests. Try again in a minute.\n", status=TOO_MANY, content_type="text/plain")

@@ -1,4 +1,4 @@
-"""The question editor: a form for the TOML file of a kind, with a preview. The files are stored in the inbox."""
+"""The question editor: a form for a kind's TOML file, with a preview. The files are stored in the inbox."""
 
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
@@ -48,7 +48,7 @@ FORM_LABELS = {
     "spans": "Marked words of a text",
     "text": "Texts that people write and review",
 }
-# Template -> name on the page, in the order in which the page lists them.
+# Template -> displayed name, in the order of the page.
 TEMPLATE_LABELS = {
     "sentiment": "Sentiment",
     "topics": "Topic",
@@ -64,14 +64,14 @@ CONFLICTS = {stages.ADJUDICATION: "An adjudicator decides", stages.DISCARDED: "T
 
 
 @dataclass(frozen=True)
-class Edited:
+class EditedFile:
     """A file in the editor.
 
     text: text of the file
     draft: content of the form; None if the text is not valid TOML
     slug: name of the kind
     file: name of the edited file in the inbox; "" for a new file
-    corpus: name of the corpus for which the question is written; "" if there is none
+    corpus: corpus that the question is written for; "" if there is none
     view: FORM or TOML
     language: language of the preview; "" for the default language
     """
@@ -89,11 +89,8 @@ class Edited:
         return f"{self.slug}.toml"
 
     def kind(self) -> Kind:
-        """Return the kind that the text defines.
-
-        Raise KindError if the kind is invalid, does not fit the corpus or would overwrite another file.
-        """
-        register_languages()
+        """Parse the kind. Raise KindError if it is invalid, doesn't fit the corpus or would overwrite another file."""
+        learn_languages()
         path = inbox.folder() / self.name
         if path.parent != inbox.folder() or path.name != self.name:
             raise KindError(f"{self.slug!r} is not a valid name for a kind. Remove the slashes.", path=("slug",))
@@ -114,7 +111,7 @@ def edit(request: UserRequest) -> HttpResponse:
 
     ?template=: name of a template or of a built-in kind
     ?file=: name of a file in the inbox
-    ?corpus=: name of the corpus for which the question is written
+    ?corpus=: name of the corpus that the question is written for
 
     POST fields:
     do: preview, save, download, form or toml (the view), or a change of the form such as add-answer or remove-answer-2
@@ -126,11 +123,11 @@ def edit(request: UserRequest) -> HttpResponse:
             return manage_page(
                 request, "kind_templates", templates=list(_cards()), corpus=corpus, as_records=as_records
             )
-        return _page(request, _opened(request.GET.dict()))
+        return _page(request, _open(request.GET.dict()))
     do = request.POST.get("do", "preview")
-    if request.htmx and do == "save":  # after a change, the preview request also contains the pressed button
+    if request.htmx and do == "save":  # htmx requests previews only, but includes the button that was pressed last
         do = "preview"
-    edited, fault = _posted(request.POST, do)
+    edited, fault = _read_form(request.POST, do)
     try:
         kind = None if fault else edited.kind()
     except KindError as error:
@@ -146,12 +143,12 @@ def edit(request: UserRequest) -> HttpResponse:
 
 
 def _corpus(name: str) -> Mapping[str, Any] | None:
-    """Return the row of a corpus, or None if the corpus does not exist."""
+    """Return a corpus's row; None if the corpus does not exist."""
     return next((row for row in corpus_rows() if name and row["corpus"] == name), None)
 
 
 def _cards() -> Iterator[tuple[str, str, Kind, bool]]:
-    """Yield (name, label, kind, whether the kind is that of a published data set) for each template."""
+    """Yield (name, label, kind, is_published) for each template. Kinds of published data sets have no label."""
     for name, label in TEMPLATE_LABELS.items():
         yield name, label, read_kind(TEMPLATES[name]), False
     for name in ASKED_HERE:
@@ -162,40 +159,40 @@ def _cards() -> Iterator[tuple[str, str, Kind, bool]]:
 # --- Opening
 
 
-def _opened(query: Mapping[str, str]) -> Edited:
-    """Return a file from the inbox, or a copy of a template with an unused name."""
+def _open(query: Mapping[str, str]) -> EditedFile:
+    """Open a file from the inbox, or a copy of a template under an unused name."""
     corpus = query.get("corpus", "")
     if file := query.get("file"):
-        path = inbox.named(file)
+        path = inbox.find_file(file)
         text, slug = read_text(path), path.stem
     else:
         name = query["template"]
         if name not in TEMPLATES and not (name in KINDS and KINDS[name].source):
             raise NotFound(f"The template {name!r} does not exist.")
         path = TEMPLATES.get(name, HERE / f"{name}.toml")
-        text, slug = read_text(path), _unused(name if name in TEMPLATES else f"my_{name}")
+        text, slug = read_text(path), _unused_name(name if name in TEMPLATES else f"my_{name}")
     try:
         draft = kind_draft.read(text)
     except KindError:
-        return Edited(text, None, slug, file or "", corpus, TOML)
-    # If the template refers to files in the same folder, the form shows and saves their texts instead of their names.
+        return EditedFile(text, None, slug, file or "", corpus, TOML)
+    # If the guidelines are files next to the kind, the form shows and saves their texts instead of their names.
     for source in path.parent.glob("*.md"):
         for code in [code for code, entry in draft.guidelines.items() if entry == source.name]:
             draft.guidelines[code] = source.read_text(encoding="utf-8-sig", errors="replace").strip()
     if row := None if query.get("file") else _corpus(corpus):
         manifest = read_manifest(row["corpus"])
         _rename_fields(draft, row["fields"], manifest.sources[0].columns if manifest and manifest.sources else {})
-    return Edited(kind_draft.write(text, draft), draft, slug, file or "", corpus)
+    return EditedFile(kind_draft.write(text, draft), draft, slug, file or "", corpus)
 
 
-def _unused(stem: str) -> str:
-    return unused_name(stem, (path.stem for path in inbox.files()), "_")
+def _unused_name(stem: str) -> str:
+    return unused(stem, (path.stem for path in inbox.files()), "_")
 
 
 def _rename_fields(draft: Draft, names: Collection[str], columns: Mapping[str, str]) -> None:
-    """Rename fields that the corpus does not have to fields of the corpus that the draft does not show yet.
+    """Rename fields that the corpus lacks to fields of the corpus that are not in the draft yet.
 
-    columns: mapping from field to the file's column, which names the field to annotators
+    columns: mapping from field to the file's column, which becomes the field's displayed name
     """
     spare = iter([name for name in names if name not in {row.name for row in draft.fields}])
     for row in draft.fields:
@@ -208,13 +205,13 @@ def _rename_fields(draft: Draft, names: Collection[str], columns: Mapping[str, s
 # --- Submitted forms
 
 
-def _posted(posted: QueryDict, do: str) -> tuple[Edited, KindError | None]:
-    """Return the submitted file and, if its text is not valid TOML, the error.
+def _read_form(posted: QueryDict, do: str) -> tuple[EditedFile, KindError | None]:
+    """Read the submitted file, and apply a change to it. Return the file and, if its text is not valid TOML, the error.
 
-    do: the change to make in the form
+    do: the change, as in `edit`
     """
     text = posted.get("toml", "").replace("\r\n", "\n")
-    edited = Edited(
+    edited = EditedFile(
         text,
         None,
         posted.get("slug", "").strip(),
@@ -227,15 +224,15 @@ def _posted(posted: QueryDict, do: str) -> tuple[Edited, KindError | None]:
         if edited.view == TOML:
             draft = kind_draft.read(text)
             return replace(edited, draft=draft, view=do if do == FORM else TOML), None
-        draft = _draft(posted)
-        _change(draft, do, posted.get("add-language", ""))
+        draft = _read_draft(posted)
+        _apply_change(draft, do, posted.get("add-language", ""))
         written = kind_draft.write(text, draft)
         return replace(edited, text=written, draft=draft, view=do if do == TOML else FORM), None
     except KindError as error:
         return replace(edited, view=TOML), error
 
 
-def _draft(posted: QueryDict) -> Draft:
+def _read_draft(posted: QueryDict) -> Draft:
     languages = list(dict.fromkeys([ENGLISH, *posted.getlist("language")]))
     columns = {name: [text.strip() for text in texts] for name, texts in posted.lists()}
 
@@ -264,7 +261,7 @@ def _draft(posted: QueryDict) -> Draft:
     )
 
 
-def _change(draft: Draft, do: str, language: str) -> None:
+def _apply_change(draft: Draft, do: str, language: str) -> None:
     """Add, remove or move a row of the form, or add or remove a language."""
     verb, _, rest = do.partition("-")
     noun, _, value = rest.partition("-")
@@ -289,7 +286,7 @@ def _change(draft: Draft, do: str, language: str) -> None:
 
 
 def _page(
-    request: UserRequest, edited: Edited, fault: KindError | None = None, kind: Kind | None = None
+    request: UserRequest, edited: EditedFile, fault: KindError | None = None, kind: Kind | None = None
 ) -> HttpResponse:
     """Show the editor with the preview. For htmx, return only the preview and the errors.
 
@@ -322,7 +319,7 @@ def _page(
     return manage_page(request, "kind_editor", status=400 if do == "save" else 200, **context)
 
 
-def _form(draft: Draft, edited: Edited, kind: Kind | None) -> dict[str, Any]:
+def _form(draft: Draft, edited: EditedFile, kind: Kind | None) -> dict[str, Any]:
     """Return the template context of the form. Each text is a list of (code, name of the language, text) tuples."""
 
     def cells(*texts: Texts) -> list[tuple[str, ...]]:
@@ -345,9 +342,9 @@ def _form(draft: Draft, edited: Edited, kind: Kind | None) -> dict[str, Any]:
 
 
 def _conflicts(chosen: str, kind: Kind | None) -> Iterator[tuple[str, str, bool]]:
-    """Yield (value, text, whether it is selected) for each choice of “On conflict”. The default has no value.
+    """Yield (value, text, is_selected) for each choice of “On conflict”. The default has an empty value.
 
-    kind: kind of the draft; None if the draft has an error, so that the default is unknown
+    kind: kind of the draft; None if the draft has an error and its default is unknown
     """
     usual = value(kind, "on_conflict") if kind and not chosen else ""
     if not (chosen or usual):
@@ -357,7 +354,7 @@ def _conflicts(chosen: str, kind: Kind | None) -> Iterator[tuple[str, str, bool]
 
 
 def _places(draft: Draft) -> Iterator[str]:
-    """Yield the names of the form parts that can show an error."""
+    """Yield the names of the parts of the form that can show an error."""
     yield from ("", "slug", "title", "redundancy")
     yield from () if draft.has_base else ("form", "layout")
     yield from ["vocabulary"] if draft.needs_vocabulary else ["answers"] if draft.lists_answers else []
@@ -367,7 +364,7 @@ def _places(draft: Draft) -> Iterator[str]:
 
 
 def _sentence(fault: KindError, place: str) -> str:
-    """Return an error as a sentence. The sentence includes the line number unless it is shown next to the field."""
+    """Return an error as a sentence, with the line number unless the sentence is shown next to the field."""
     text = fault.sentence if place else str(fault)
     text = text.replace(f"{inbox.folder()}/", "")
     if place == "redundancy":
@@ -377,7 +374,7 @@ def _sentence(fault: KindError, place: str) -> str:
 
 
 def _preview(kind: Kind, language: str, corpus: str) -> dict[str, Any]:
-    """Return the template context of the preview. The page is in the item's language if a translation exists."""
+    """Return the template context of the preview, which is in the item's language if a translation exists."""
     if language not in languages_of(kind):
         language = usual_language(kind)
     is_translated = language in dict(settings.LANGUAGES)

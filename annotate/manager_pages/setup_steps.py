@@ -1,7 +1,7 @@
-"""The steps of a set-up, from a file to annotators at work. The pages show them as a stepper.
+"""The steps of setting up a task, from a file to annotators at work. The pages show them as a stepper.
 
-The state of a set-up is not stored. The next step follows from what exists (a file in the inbox, a corpus, votes, a
-task and annotators), so a set-up survives a reload, and any manager can continue it.
+The state of a set-up is not stored. The next step follows from what exists: a file in the inbox, a corpus, votes, a
+task or annotators. A set-up therefore survives a reload, and any manager can continue it.
 """
 
 from collections.abc import Iterator, Mapping
@@ -26,16 +26,16 @@ STEPS = (
     ("Question and sample", "Choose a question and the number of items, and see a forecast."),
     ("People", "Invite annotators. They start with the guidelines."),
 )
-# Action -> the step that a job of this action performs.
+# Action -> the step that its job performs.
 STEP_OF = {"import_corpus": DETECTORS, "prelabel": DETECTORS, "open_task": QUESTION}
-MOST = 3  # maximum number of set-ups on the dashboard
+MOST = 3  # maximum number of unfinished set-ups on the dashboard
 
 
 @dataclass(frozen=True)
 class Step:
     """A step in the stepper.
 
-    url: URL of the page that shows or changes a finished step, "" if there is none
+    url: URL of the page that shows or changes a finished step; "" if there is none
     """
 
     title: str
@@ -45,11 +45,11 @@ class Step:
 
 
 def steps(current: int, corpus: str = "", task: str = "", holds: str = "") -> list[Step]:
-    """Return the steps of a set-up. Records need no detectors, because their languages are declared.
+    """Return the steps of a set-up. Records skip the detectors, because their languages are declared.
 
     current: number of the current step
-    corpus, task: names of the corpus and the task, if they exist
-    holds: POSTS or RECORDS, if the corpus does not exist yet
+    corpus, task: names of the corpus and the task; "" if they don't exist yet
+    holds: POSTS or RECORDS; needed only if the corpus doesn't exist yet
     """
     holds = next((row["holds"] for row in corpus_rows() if row["corpus"] == corpus), holds)
     skipped = DETECTORS if holds == RECORDS else None
@@ -69,9 +69,9 @@ def steps(current: int, corpus: str = "", task: str = "", holds: str = "") -> li
 
 
 def steps_of_job(job: Job) -> list[Step]:
-    """Return the steps for the page of a job. The list is empty if the job is not part of a set-up.
+    """Return the steps for a job's page; an empty list if the job is not part of a set-up.
 
-    The columns are a finished step only if the corpus exists, because an import can still fail.
+    The step of the columns is finished only once the corpus exists, because an import can still fail.
     """
     if job.action not in STEP_OF or job.given.get("dry_run"):
         return []
@@ -83,7 +83,7 @@ def steps_of_job(job: Job) -> list[Step]:
 def next_of_job(job: Job) -> str:
     """Return the URL of the next step after a job.
 
-    The URL is empty if the job is not part of a set-up, or if the manager did not ask for the next step.
+    Return "" if the job is not part of a set-up, or if its corpus is not ready for the next step.
     """
     if not steps_of_job(job):
         return ""
@@ -95,7 +95,7 @@ def next_of_job(job: Job) -> str:
 
 
 def next_of_corpus(row: dict[str, Any]) -> tuple[str, str] | None:
-    """Return the next step for a corpus as (URL, text), or None if there is none.
+    """Return the next step for a corpus as (URL, text); None if there is none.
 
     row: a row of corpus_rows
     """
@@ -113,10 +113,10 @@ def people_page(task: str) -> str:
 # --- Set-ups that can be continued
 
 
-def unfinished(states: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Return the unfinished set-ups as (name, URL, next step) tuples.
+def unfinished_setups(states: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Return the first MOST unfinished set-ups as (name, URL, next step) tuples.
 
-    states: the states of the open tasks, as returned by all_tasks in figures/attention.py
+    states: the states of the open tasks, from all_tasks in figures/attention.py
     """
     tasks = ((name, people_page(name), "Invite people") for name, state in states.items() if state["is_unread"])
     return list(islice(chain(tasks, _corpora_without_tasks(), _files_without_corpus()), MOST))

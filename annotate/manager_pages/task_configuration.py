@@ -29,7 +29,7 @@ from annotate.kinds.file_sections import guidelines_fault
 from annotate.kinds.interface_language import label_name
 from annotate.manager_pages import action_forms
 from annotate.manager_pages.action_forms import Field, choices_of, label_of
-from annotate.manager_pages.dashboard import done, log_change, manage_page, shows_figures, sort_of
+from annotate.manager_pages.dashboard import log_change, manage_page, redirect_with_message, shows_figures, sort_of
 from annotate.models import Delivery, Guidelines, LanguageRoute, Task, Webhook
 from annotate.pages.access import UserRequest, may, status_of, text_of
 from annotate.pages.item_view import render_guidelines, render_markdown
@@ -42,13 +42,13 @@ from annotate.work.routes import is_language, register_languages, to_language_co
 
 
 def change(request: UserRequest, task: Task) -> HttpResponse:
-    """Change settings of a task.
+    """Change a task's settings.
 
     POST fields:
     title: new title
     labels: new labels, as codes separated by spaces
     NAME: new value of the option with this name
-    was-NAME: value that the form originally showed for this field; unchanged fields are ignored
+    was-NAME: original value of this field in the form; unchanged fields are ignored
     """
     posted = request.POST
     names = [work.TITLE, *(option.name for option in work.changeable(task)), *_labels_if_open(task)]
@@ -59,14 +59,14 @@ def change(request: UserRequest, task: Task) -> HttpResponse:
             values[work.LABELS] = codes(values[work.LABELS])
         changed = work.change(task, values, was)
     except Refusal as refusal:
-        sentence = action_forms.as_on_page(str(refusal), work.changeable(task))
+        sentence = action_forms.with_form_labels(str(refusal), work.changeable(task))
         return settings(request, task, posted, refusal=sentence, status=status_of(refusal))
     if not changed:
         messages.info(request, "Nothing was changed.")
         return redirect("manage-settings", task.name)
     changed_names = ", ".join(name.replace("_", " ") for name in changed)
     log_change(request, task, f"Changed {changed_names}.")
-    return done(request, f"Changed: {changed_names}.", "manage-settings", task.name)
+    return redirect_with_message(request, f"Changed: {changed_names}.", "manage-settings", task.name)
 
 
 def switch(request: UserRequest, task: Task) -> HttpResponse:
@@ -84,11 +84,11 @@ def switch(request: UserRequest, task: Task) -> HttpResponse:
     sentence = (overview_report.reopened if opens else overview_report.closed)(outcome)
     if outcome["changed"] or leaves_out:
         log_change(request, task, sentence)
-    return done(request, sentence, "manage-settings", task.name)
+    return redirect_with_message(request, sentence, "manage-settings", task.name)
 
 
 def extend(request: UserRequest, task: Task) -> HttpResponse:
-    """Show the form that enlarges a task, or draw more items for it as a job.
+    """Show the form that enlarges a task, or start a job that draws more items for it.
 
     POST fields:
     size: new size of the draw
@@ -99,12 +99,12 @@ def extend(request: UserRequest, task: Task) -> HttpResponse:
         if "size" not in request.POST:
             raise InvalidAnswer("The size is missing from the form. Reload the page and try again.")
         options: dict[str, Any] = {"name": task.name, "size": request.POST["size"].strip()}
-        # If the box is not ticked, omit the option, as on the command line.
+        # Omit the option if the box is not ticked, as on the command line.
         options |= {"dry_run": True} if request.POST.get("dry_run", "").strip() == "yes" else {}
         try:
             return action_forms.begin(request, "extend_task", options)
         except ActionError as error:
-            refusal = action_forms.reworded(error, by_name()["extend_task"].options)
+            refusal = action_forms.reword_error(error, by_name()["extend_task"].options)
     scope = "in each language" if DESIGNS[task.draw.design].asks_each else "in all"
     return manage_page(request, "extend", task, draw=task.draw, each=scope, refusal=refusal)
 
@@ -137,13 +137,13 @@ def settings(
         draws=task.draws.select_related("corpus").order_by("language", "pk"),
         decides=may(request.user, "decide", task.name),
         unfinished=closure.unfinished(task),
-        deeds=_actions_for(task) if may(request.user, "start") else [],
+        actions=_actions_for(task) if may(request.user, "start") else [],
         **context,
     )
 
 
 def _field(option: Option, value: str) -> Field:
-    """Return an option as a form field. The help text includes the allowed range."""
+    """Convert an option to a form field. The help text includes the allowed range."""
     choices = [(choice, text, choice == value) for choice, text in choices_of("open_task", option) or ()]
     bounds = "" if choices or option.bounds in option.help else f" ({option.bounds})"
     return Field(
@@ -157,7 +157,7 @@ def _field(option: Option, value: str) -> Field:
 
 
 def _actions_for(task: Task) -> list[tuple[str, str, str]]:
-    """Return the actions that are possible for a task as (URL, link text, short description) tuples."""
+    """Return the actions that can be applied to a task, as (URL, link text, short description) tuples."""
     actions = []
     if work.is_extendable(task):
         actions.append(("extend", "Extend", "draw more items from the same corpus, with the same seed"))
@@ -174,7 +174,7 @@ def _actions_for(task: Task) -> list[tuple[str, str, str]]:
     ]
 
 
-# --- Language routes, and the waiting units and readers of each queue
+# --- Language routes, and the queued units and readers of each queue
 
 
 TASKS_ON_A_PAGE = 2
@@ -198,9 +198,9 @@ def routes(request: UserRequest) -> HttpResponse:
 
 
 def _queues(task: Task, people: Callable[[], People]) -> list[tuple[str, Table]]:
-    """Return a (heading, table) tuple for the busy queues of a task and another for the idle queues.
+    """Return a (heading, table) tuple for a task's busy queues, and another for its idle queues.
 
-    The heading of the busy queues is empty. The page folds the table of idle queues under its heading.
+    The heading of the busy queues is empty. The page collapses the table of idle queues under its heading.
     """
     use, _ = figures("queues", task, partial(queues_by_use, task, people))
     folded = f"{many(len(use['idle']), 'queue')} without waiting items"
@@ -243,17 +243,17 @@ def _route_saved(
 ) -> HttpResponse:
     """Log the change of a route and redirect to the list of routes.
 
-    Also discard the cached figures of all open tasks, because the change can affect who reads a queue.
+    The cached figures of all open tasks are discarded, because the change can affect which annotators a queue has.
 
     log_message: description of the change for the log; empty if nothing was changed
     act: Django's ADDITION, CHANGE or DELETION
-    sentence: message to the user; by default, that the route is now in effect
+    sentence: message to the user; by default, it states that the route is now in effect
     """
     if log_message:
         log_change(request, route, log_message, act)
         for task in Task.objects.filter(is_open=True):
             forget(task)
-    return done(request, sentence or f"{route}: this route is now in effect.", "manage-routes")
+    return redirect_with_message(request, sentence or f"{route}: this route is now in effect.", "manage-routes")
 
 
 def _route_values(posted: Mapping[str, str]) -> dict[str, Any]:
@@ -287,7 +287,7 @@ def add(request: UserRequest, task: Task) -> HttpResponse:
     language: code of the language
     text: Markdown
     change: minor or major
-    after: primary key of the version on which the edited text is based
+    after: primary key of the version that the edited text is based on
     """
     posted = request.POST
     language, change, after = (posted.get(name, "") for name in ("language", "change", "after"))
@@ -295,16 +295,16 @@ def add(request: UserRequest, task: Task) -> HttpResponse:
         if change not in (MINOR, MAJOR):
             raise InvalidAnswer("Choose the kind of change.")
         text = posted.get("text", "").replace("\r\n", "\n")
-        began = int(after) if after.isdecimal() and len(after) < 19 else None
-        new_guidelines = new_version(task, language, text, major=change == MAJOR, after=began)
+        base = int(after) if after.isdecimal() and len(after) < 19 else None
+        new_guidelines = new_version(task, language, text, major=change == MAJOR, after=base)
     except Refusal as refusal:
-        # After a conflict, the page shows the newer version, so the manager can now add the text as the next version.
-        began_with = {} if isinstance(refusal, WrongStage) else {"after": after}
-        return guidelines(request, task, language, posted, refusal=refusal, **began_with)
+        # After a conflict, the page also shows the newer version, and the manager can add the text as the next version.
+        base_version = {} if isinstance(refusal, WrongStage) else {"after": after}
+        return guidelines(request, task, language, posted, refusal=refusal, **base_version)
     log_change(request, new_guidelines, f"Added as a {change} version.", ADDITION)
     again = _retest_notice(task, new_guidelines) if change == MAJOR else ""
     address = f"{reverse('manage-guidelines', args=[task.name])}?language={language}"
-    return done(
+    return redirect_with_message(
         request,
         f"Version {new_guidelines.version} is now in effect in {label_name(language) or language}. {again}".strip(),
         address,
@@ -325,33 +325,33 @@ def guidelines(
 
     ?language=: code of the language
     """
-    language, newest = language or to_language_code(request.GET.get("language", "")), newest_of(task)
-    # A task with records offers the languages of the records. If the labels are languages, any language can be entered.
+    language, newest = language or language_named(request.GET.get("language", "")), newest_of(task)
+    # Tasks with records offer the records' languages. If the labels are languages, any language can be entered.
     typed = {language} if not task.languages and is_language(language) else set()
     offered = sorted({*task.languages, *newest, ENGLISH, *typed})
     if language not in offered:
         language = ENGLISH if ENGLISH in newest or not newest else min(newest)
-    held = current(task, language)
-    # If the text was rejected, show it again, so that the manager can correct it.
-    text = form.get("text", held.text if held else "")
-    begins = held is not None and text == held.text
-    around: dict[str, Any] = {
+    current_version = current(task, language)
+    # Show a rejected text again, so that the manager can correct it.
+    text = form.get("text", current_version.text if current_version else "")
+    is_current = current_version is not None and text == current_version.text
+    defaults: dict[str, Any] = {
         "language": language,
         "languages": [(code, label_name(code) or code, code in newest) for code in offered],
         "name": label_name(language) or language,
-        "held": held,
-        "after": held.pk if held else "",
-        "own": held is not None and held.language == language,
+        "held": current_version,
+        "after": current_version.pk if current_version else "",
+        "own": current_version is not None and current_version.language == language,
         "versions": versions(task, language),
         "text": text,
         "change": form.get("change", ""),
-        "preview": render_guidelines(text) if begins else "" if guidelines_fault(text) else render_markdown(text),
+        "preview": render_guidelines(text) if is_current else "" if guidelines_fault(text) else render_markdown(text),
         "guides": may(request.user, "guide", task.name),
     }
-    return manage_page(request, "guidelines", task, **{**around, **context})
+    return manage_page(request, "guidelines", task, **{**defaults, **context})
 
 
-# --- Webhooks: the list, the form that registers one, and what was sent to it (work/webhook_outbox.py)
+# --- Webhooks: the list, the form that registers a webhook, and its notifications (work/webhook_outbox.py)
 
 
 SHOWN = 200  # maximum number of notifications on a page, newest first
@@ -364,7 +364,7 @@ EVENTS = {
 }
 
 
-def _events(webhook: Webhook) -> str:
+def _event_names(webhook: Webhook) -> str:
     return ", ".join(EVENTS[event][0] for event in webhook.events or EVENTS)
 
 
@@ -383,7 +383,7 @@ def _webhooks_table(rows: Iterable[Webhook], sort: str) -> Table:
         Column(
             "url", "address", SENTENCE, lambda row: Cell(row.url, row.url, reverse("manage-webhook", args=[row.pk]))
         ),
-        Column("events", "events", SENTENCE, _events),
+        Column("events", "events", SENTENCE, _event_names),
         Column("task", "task", SHORT, lambda row: row.task.name if row.task else "all"),
         Column("created_at", "registered", SHORT, lambda row: when(row.created_at)),
         Column("pending", "to be sent", NUMBER, lambda row: Cell(f"{row.pending:,}", row.pending)),
@@ -420,12 +420,12 @@ def new_webhook(request: UserRequest) -> HttpResponse:
 
 
 def webhook(request: UserRequest, webhook: Webhook) -> HttpResponse:
-    # A notification that fails keeps the later ones waiting, so it comes first.
+    # Failed notifications come first, because they block the later ones.
     has_failed = Case(When(~Q(fault=""), delivered_at=None, then=0), default=1)
     rows = webhook.deliveries.order_by(has_failed, "-pk")[:SHOWN]
     starts = may(request.user, "start")
     table = _deliveries_table(rows, sort_of(request), starts=starts)
-    context: dict[str, Any] = {"webhook": webhook, "events": _events(webhook), "table": table, "most": SHOWN}
+    context: dict[str, Any] = {"webhook": webhook, "events": _event_names(webhook), "table": table, "most": SHOWN}
     return manage_page(request, "webhook", **context, starts=starts, now=timezone.now())
 
 
@@ -462,10 +462,12 @@ def _deliveries_table(rows: Iterable[Delivery], sort: str, *, starts: bool) -> T
 
 def send_again(request: UserRequest, delivery: Delivery) -> HttpResponse:
     webhook_outbox.send_again(delivery)
-    return done(request, "The notification will be sent within seconds.", "manage-webhook", delivery.webhook_id)
+    return redirect_with_message(
+        request, "The notification will be sent within seconds.", "manage-webhook", delivery.webhook_id
+    )
 
 
 def delete_webhook(request: UserRequest, webhook: Webhook) -> HttpResponse:
     url = webhook.url
     webhook.delete()
-    return done(request, f"The webhook to {url} was deleted.", "manage-webhooks")
+    return redirect_with_message(request, f"The webhook to {url} was deleted.", "manage-webhooks")

@@ -1,9 +1,9 @@
-"""Managers' pages for the items of a task: the list with filters, the history of an item, flags and notes.
+"""Managers' pages for a task's items: the list with filters, an item's history, flags and notes.
 
-The pages show votes, hidden gold answers and all annotators' answers. Annotators have no access to them.
+The pages show votes, hidden gold answers and all annotators' answers, so annotators have no access to them.
 
-The cost of a page of the list does not depend on the number of units: the list follows the index of queues, and a
-search for words reads at most SCANNED units and then continues on the next page.
+The cost of a page of the list doesn't depend on the number of units: the list follows the index of queues, and a search
+for words reads at most SCANNED units before it continues on the next page.
 """
 
 import re
@@ -28,7 +28,7 @@ from annotate.core.refusals import InvalidAnswer
 from annotate.figures.figure_cache import StatisticsPending, figures, forget
 from annotate.figures.progress_report import PARTS
 from annotate.kinds.interface_language import label_name
-from annotate.manager_pages.dashboard import done, manage_page
+from annotate.manager_pages.dashboard import manage_page, redirect_with_message
 from annotate.models import Flag, Judgment, Task, Unit
 from annotate.pages.access import UserRequest, may, text_of, whole_number
 from annotate.pages.adjudicators import DONE
@@ -49,7 +49,7 @@ STATES = {**dict(PARTS), stages.COPIED: "copies of other items", stages.NEW: "no
 
 
 class Place(NamedTuple):
-    """The position of a unit in the list, which has the same order as the index of queues."""
+    """The position of a unit in the list, which is sorted like the index of queues."""
 
     stage: str
     language: str
@@ -60,7 +60,7 @@ class Place(NamedTuple):
         return ".".join(map(str, self))
 
 
-def place_from(text: str) -> Place | None:
+def parse_place(text: str) -> Place | None:
     """Parse a position from a URL. Return None if the text is not a position."""
     match = re.fullmatch(r"([A-Z]{1,16})\.([\w-]{0,16})\.(\d{1,18})\.(\d{1,18})", text, re.ASCII)
     return Place(match[1], match[2], int(match[3]), int(match[4])) if match else None
@@ -68,12 +68,12 @@ def place_from(text: str) -> Place | None:
 
 @dataclass(frozen=True)
 class Filter:
-    """Which units to list. Empty fields match all units.
+    """A filter for the list of units. Empty fields match all units.
 
-    state: a stage.
-    language: the current or last queue.
-    label: one of the labels of an answer.
-    words: the id of an item, or words of its text.
+    state: stage of the unit
+    language: the unit's current or last queue
+    label: one of the unit's labels
+    words: the item's id, or words of its text
     """
 
     state: str = ""
@@ -85,18 +85,18 @@ class Filter:
 def page_of(task: Task, chosen: Filter, after: Place | None) -> tuple[list[tuple[Unit, int]], Place | None]:
     """Return a page as (unit, number of answers) tuples, and the position after which the next page begins.
 
-    The position is None if no units follow. Units of the item whose id was searched for come first.
+    The position is None if no units follow. If the search words are an item's id, its units come first.
 
-    after: position after which the page begins.
+    after: position after which the page begins; None for the first page
     """
-    units = _chosen(task, chosen)
+    units = _filter_units(task, chosen)
     limit = SCANNED if chosen.words else ON_A_PAGE + 1
     places = list(_places(units, after, limit))
     rows = Unit.objects.order_by(*Place._fields).select_related("item", "task")
     matches, named = rows.filter(pk__in=[place.pk for place in places]), list[Unit]()
     if chosen.words:
         matches = matches.filter(item__text__icontains=chosen.words).exclude(item__key=chosen.words)
-        named = list(rows.filter(pk__in=_with_id(task, units, chosen.words))) if after is None else []
+        named = list(rows.filter(pk__in=_find_by_id(task, units, chosen.words))) if after is None else []
     listed = list(matches[: ON_A_PAGE + 1])
     units_shown = [*named, *listed[:ON_A_PAGE]]
     answers = Judgment.objects.live().answers().filter(unit__in=units_shown).order_by()
@@ -108,7 +108,7 @@ def page_of(task: Task, chosen: Filter, after: Place | None) -> tuple[list[tuple
     return shown, places[-1] if chosen.words and len(places) == SCANNED else None
 
 
-def _chosen(task: Task, chosen: Filter) -> QuerySet[Unit]:
+def _filter_units(task: Task, chosen: Filter) -> QuerySet[Unit]:
     units = task.units.work()
     if chosen.state:
         units = units.filter(stage=chosen.state)
@@ -119,7 +119,7 @@ def _chosen(task: Task, chosen: Filter) -> QuerySet[Unit]:
             stage=stages.LABELLED, label__regex=rf"(^| )([0-9]+:[0-9]+:)?{re.escape(chosen.label)}( |$)"
         )
     elif chosen.label:
-        # Auto-labelled units are found by the index of agreed labels. There may be millions of them.
+        # There may be millions of auto-labelled units, so use the index of agreed labels for them.
         agreed = Q(stage=stages.AGREED, agreed_label=chosen.label)
         units = units.filter(agreed | Q(stage=stages.LABELLED), label=chosen.label)
     return units
@@ -141,16 +141,16 @@ def _places(units: QuerySet[Unit], after: Place | None, limit: int) -> Iterator[
             return
 
 
-def _with_id(task: Task, units: QuerySet[Unit], key: str) -> list[int]:
+def _find_by_id(task: Task, units: QuerySet[Unit], key: str) -> list[int]:
     items = Item.objects.filter(corpus__in=task.draws.values("corpus"), key=key)
     return list(units.filter(item__in=items).values_list("pk", flat=True))
 
 
 def composition(task: Task) -> dict[str, Any]:
-    """Return how many units there are in each state, in each queue, and with each label.
+    """Count the units by state, queue and label.
 
     The result has `states`, `languages` and `labels`, which map codes to numbers of units, and `labelled`, the number
-    of units that have a label. A unit with several labels counts for each of them.
+    of units with a label. A unit with several labels counts for each of them.
     """
     units, states, languages = task.units.work().order_by(), Counter[str](), Counter[str]()
     for stage, language, number in units.values_list("stage", "language").annotate(Count("pk")):
@@ -176,7 +176,7 @@ def items(request: UserRequest, task: Task) -> HttpResponse:
     ?after=: position after which the page begins
     """
     chosen = Filter(*(text_of(request.GET, name) for name in FILTERS))
-    units, following = page_of(task, chosen, place_from(request.GET.get("after", "")))
+    units, following = page_of(task, chosen, parse_place(request.GET.get("after", "")))
     try:
         counts, counted_at = figures("items", task, partial(composition, task))
     except StatisticsPending:
@@ -210,9 +210,9 @@ def _query(chosen: Filter, **more: str) -> str:
 
 
 def _choices(task: Task, chosen: Filter, counts: dict[str, Any] | None) -> dict[str, Any]:
-    """Return the template context with the choices of the filter and the distribution of the labels.
+    """Return the template context with the filter's choices and the distribution of labels.
 
-    counts: result of `composition`; None if it is not available yet
+    counts: result of `composition`; None if it is not ready yet
     """
     if counts is None:
         return {"is_counting": True}
@@ -268,7 +268,7 @@ def item(request: UserRequest, task: Task, unit: int) -> HttpResponse:
 
 
 def _replies(unit: Unit) -> dict[str, Any]:
-    """Return the template context with the replies of two systems. Empty if the unit is not such a comparison."""
+    """Return the template context with the replies of two systems; empty if the unit doesn't compare systems."""
     comparison = getattr(unit, "comparison", None)
     if comparison is None:
         return {}
@@ -278,12 +278,12 @@ def _replies(unit: Unit) -> dict[str, Any]:
 
 
 def _events(unit: Unit) -> Iterator[dict[str, Any]]:
-    """Yield the moves, judgments and flags of a unit as dicts with at, who, what, label, notes and is_voided."""
+    """Yield a unit's moves, judgments and flags as dicts with at, who, what, label, notes and is_voided."""
     kind = unit.task.kind
 
     def event(at: datetime, who: object, what: object, label: str = "", *notes: str, **more: Any) -> dict[str, Any]:
-        called = kind.in_words(label, unit) if label else ""
-        return {"at": at, "who": who, "what": what, "label": called, "notes": list(filter(None, notes)), **more}
+        label_text = kind.in_words(label, unit) if label else ""
+        return {"at": at, "who": who, "what": what, "label": label_text, "notes": list(filter(None, notes)), **more}
 
     for move in unit.transitions.select_related("by"):
         what = stages.describe_move(move.from_stage, move.event, move.to_stage)
@@ -303,15 +303,15 @@ def _events(unit: Unit) -> Iterator[dict[str, Any]]:
             is_voided=bool(voided),
         )
     for flag in Flag.objects.filter(unit=unit).select_related("annotator__user"):
-        yield event(flag.at, flag.annotator, f"Flag: {CALLED[flag.kind]}", "", flag.words, flag.reply)
+        yield event(flag.at, flag.annotator, f"Flag: {KIND_NAMES[flag.kind]}", "", flag.words, flag.reply)
 
 
 # --- Flags, questions and notes (work/flags.py)
 
 
 FLAGS_ON_A_PAGE = 25
-# Kind of flag -> its name in the list.
-CALLED = {
+# Kind of flag -> its displayed name.
+KIND_NAMES = {
     Flag.DISTURBING: "Disturbing",
     Flag.PERSONAL: "Personal data",
     Flag.BROKEN: "Broken text",
@@ -340,7 +340,7 @@ def questions(request: UserRequest) -> HttpResponse:
     context: dict[str, Any] = {
         "page": page,
         "rows": _rows(page),
-        "called": CALLED,
+        "kind_names": KIND_NAMES,
         "kind": kind,
         "of": task,
         "tasks": tasks,
@@ -365,7 +365,7 @@ def _rows(flags: Iterable[Flag]) -> list[dict[str, Any]]:
             for answer in by_unit[flag.unit_id]
         ]
         veiled = flag.kind == Flag.DISTURBING or flag.unit.disturbing or bool(kind.sensitive)
-        rows.append({"flag": flag, "called": CALLED[flag.kind], "answers": answers, "veiled": veiled})
+        rows.append({"flag": flag, "kind_name": KIND_NAMES[flag.kind], "answers": answers, "veiled": veiled})
     return rows
 
 
@@ -373,10 +373,10 @@ def decide(request: UserRequest, flag: int) -> HttpResponse:
     """Perform an action on a flag.
 
     POST fields:
-    do: a key of DOES
-    reply: text of the reply, if the action is a reply
+    do: a key of ACTIONS
+    reply: text of the reply, for the action `reply`
     """
-    act = DOES.get(request.POST.get("do", ""))
+    act = ACTIONS.get(request.POST.get("do", ""))
     if act is None:
         raise InvalidAnswer("The form does not contain an action. Reload the page.")
     act(request, flag)
@@ -410,7 +410,7 @@ def _make_example(request: UserRequest, flag: int) -> None:
     )
 
 
-DOES = {"reply": _reply, "dismiss": _dismiss, "discard": _discard, "example": _make_example}
+ACTIONS = {"reply": _reply, "dismiss": _dismiss, "discard": _discard, "example": _make_example}
 
 
 # --- Notes
@@ -435,11 +435,11 @@ def note(request: UserRequest, task: Task) -> HttpResponse:
     POST fields:
     withdraw: primary key of a note to withdraw
     text: text of a new note
-    language: code of a language, to show the new note only to its readers; empty for all annotators
+    language: code of the language whose readers see the new note; empty for all annotators
     """
     if "withdraw" in request.POST:
         flags.withdraw_note(task, whole_number(request.POST["withdraw"]) or 0)
-        return done(request, "The note was withdrawn.", "manage-notes", task.name)
+        return redirect_with_message(request, "The note was withdrawn.", "manage-notes", task.name)
     flags.write_note(task, request.POST.get("text", ""), by=request.user, language=request.POST.get("language", ""))
     sentence = "The note is shown on the annotators' start page and above their queue until they dismiss it."
-    return done(request, sentence, "manage-notes", task.name)
+    return redirect_with_message(request, sentence, "manage-notes", task.name)

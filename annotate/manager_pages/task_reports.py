@@ -1,7 +1,7 @@
 """Managers' pages for a task: reports on progress, people and agreement, and decisions about an annotator's work.
 
-figures/ and quality/ compute the figures, and work/interventions.py carries out the decisions. The pages for all tasks
-are in dashboard.py.
+figures/ and quality/ compute the figures, and work/interventions.py applies the decisions. The pages for all tasks are
+in dashboard.py.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -39,7 +39,7 @@ from annotate.figures.queue_states import queue_states
 from annotate.kinds.control import Panel, panels
 from annotate.manager_pages import account_administration
 from annotate.manager_pages.action_forms import address
-from annotate.manager_pages.dashboard import done, manage_page, shows_figures, sort_of
+from annotate.manager_pages.dashboard import manage_page, redirect_with_message, shows_figures, sort_of
 from annotate.models import Annotator, Flag, Job, Judgment, Pause, Task
 from annotate.pages.access import UserRequest, annotator_of, may
 from annotate.quality import agreement_report, agreement_statistics, preference_report, preference_statistics
@@ -49,25 +49,25 @@ from annotate.work.accounts import check_may_change, may_change
 from annotate.work.adjudication import adjudicates_in, waiting_counts
 from annotate.work.task_settings import is_extendable
 
-# Number of bootstrap replicates. Pages must be fast, so `assay agreement` uses more.
+# Number of bootstrap replicates. Pages must be fast; `assay agreement` uses more.
 REPLICATES = 200
 HOUR = 3600  # seconds
-# Maximum number of listed units for which the label of Dawid and Skene's model differs from the majority.
+# Maximum number of listed units on which Dawid and Skene's model and the majority disagree.
 MOST = 20
 FEW_EXPORTS = 3  # maximum number of exports in a task's overview
 
 
-def _of_person(task: Task) -> Callable[[int], str]:
+def _person_url(task: Task) -> Callable[[int], str]:
     return lambda annotator: reverse("manage-person", args=[task.name, annotator])
 
 
-def _of_unit(task: Task) -> Callable[[int], str]:
+def _unit_url(task: Task) -> Callable[[int], str]:
     return lambda unit: reverse("manage-item", args=[task.name, unit])
 
 
 @shows_figures
 def task(request: UserRequest, task: Task) -> HttpResponse:
-    report, counted_at = figures("progress", task, lambda: _progress_of(task))
+    report, counted_at = figures("progress", task, lambda: _load_progress(task))
     (progress, pace, times), states, sort = report["work"], report["states"], sort_of(request)
     return manage_page(
         request,
@@ -88,9 +88,9 @@ def task(request: UserRequest, task: Task) -> HttpResponse:
         pace=pace,
         trend=progress_report.trend([row["answers"] for row in pace["since"]], f"Answers per {pace['cut']}"),
         times=times["all"],
-        **_foretold(report["forecast"], sort),
+        **_forecast_context(report["forecast"], sort),
         queues_table=progress_report.queues_table(states, sort, tested=bool(task.test_items)),
-        idle_table=progress_report.idle_table(states, _of_person(task), sort),
+        idle_table=progress_report.idle_table(states, _person_url(task), sort),
         exports=Job.objects.filter(action="export_gold", given__task=task.name)[:FEW_EXPORTS],
         extendable=is_extendable(task),
         decides=may(request.user, "decide", task.name),
@@ -100,13 +100,13 @@ def task(request: UserRequest, task: Task) -> HttpResponse:
 
 
 def _to_adjudicate(request: UserRequest, task: Task) -> int:
-    """Return the number of cases that the user may decide, or 0 if the user is not an adjudicator of the task."""
+    """Return the number of cases that the user may decide; 0 if the user is not an adjudicator of the task."""
     annotator = annotator_of(request.user)
     return waiting_counts(annotator, [task]).get(task.pk, 0) if annotator and adjudicates_in(annotator, task) else 0
 
 
 def _alerts(task: Task, report: Mapping[str, Any]) -> Iterator[tuple[str, str, str, str]]:
-    """Yield the issues that need a manager's attention as (URL, subject, sentence, text of the button) tuples."""
+    """Yield the issues that need a manager's attention, as (URL, subject, sentence, button label) tuples."""
     people, quality = reverse("manage-people", args=[task.name]), reverse("manage-quality", args=[task.name])
     if new := sum(row["new"] for row in report["pauses"]):
         yield f"{people}#paused", f"{many(new, 'annotator')} newly paused", "", "Review answers"
@@ -126,8 +126,8 @@ def _alerts(task: Task, report: Mapping[str, Any]) -> Iterator[tuple[str, str, s
 
 @shows_figures
 def quality(request: UserRequest, task: Task) -> HttpResponse:
-    """Show the results of the quality controls, and the work that would narrow the accuracy intervals most."""
-    report, counted_at = figures("progress", task, lambda: _progress_of(task))
+    """Show the results of the quality controls, and which further work would narrow the accuracy intervals most."""
+    report, counted_at = figures("progress", task, lambda: _load_progress(task))
     decides = may(request.user, "start")
     return manage_page(
         request,
@@ -135,21 +135,21 @@ def quality(request: UserRequest, task: Task) -> HttpResponse:
         task,
         counted_at=counted_at,
         panels=[(panel, _table_of(panel, sort_of(request))) for panel in report["panels"]],
-        **_further(task, report["further_work"], decides=decides),
+        **_further_work_context(task, report["further_work"], decides=decides),
         classes_table=class_progress_table(report["classes"]) if report["classes"] else None,
         decides=decides,
     )
 
 
 def _table_of(panel: Panel, sort: str) -> Table | None:
-    """Return the main table of a panel with a unique name, so that it can be sorted, opened and downloaded."""
+    """Return a panel's main table with a unique name, so that it can be sorted, opened and downloaded."""
     return replace(panel.table, slug=slugify(panel.heading), sort=sort) if panel.table else None
 
 
 @shows_figures
 def pace(request: UserRequest, task: Task) -> HttpResponse:
     """Show the answers over time, and the time per answer."""
-    report, counted_at = figures("progress", task, lambda: _progress_of(task))
+    report, counted_at = figures("progress", task, lambda: _load_progress(task))
     _, pace, times = report["work"]
     return manage_page(
         request,
@@ -164,8 +164,8 @@ def pace(request: UserRequest, task: Task) -> HttpResponse:
     )
 
 
-def _foretold(forecast: dict[str, Any] | None, sort: str) -> dict[str, Any]:
-    """Return the template context with the forecast of the task's end, which is empty if there is no forecast."""
+def _forecast_context(forecast: dict[str, Any] | None, sort: str) -> dict[str, Any]:
+    """Return the template context with the forecast of the task's end; empty if there is no forecast."""
     if forecast is None:
         return {}
     return {
@@ -175,14 +175,13 @@ def _foretold(forecast: dict[str, Any] | None, sort: str) -> dict[str, Any]:
     }
 
 
-def _further(task: Task, further_work_found: dict[str, Any] | None, *, decides: bool) -> dict[str, Any]:
+def _further_work_context(task: Task, work: dict[str, Any] | None, *, decides: bool) -> dict[str, Any]:
     """Return the template context with the work that would narrow the accuracy intervals most.
 
-    The context is empty if the task has no such intervals.
-
-    decides: whether the user may start such work; if so, the table has links to the pages that start it
+    work: result of `further_work`; if it is None, the context is empty
+    decides: whether the user may start such work, so that the table has links to the pages that start it
     """
-    if further_work_found is None:
+    if work is None:
         return {}
 
     def does(row: Mapping[str, Any]) -> Cell:
@@ -191,13 +190,13 @@ def _further(task: Task, further_work_found: dict[str, Any] | None, *, decides: 
         return Cell(button if url else plan_report.command(row, task.name), amount, url)
 
     return {
-        "further_words": plan_report.further_words(further_work_found),
-        "further_table": plan_report.further_table(further_work_found, does) if further_work_found["rows"] else None,
+        "further_words": plan_report.further_words(work),
+        "further_table": plan_report.further_table(work, does) if work["rows"] else None,
     }
 
 
 def _start_url(task: Task, row: Mapping[str, Any]) -> str:
-    """Return the URL of the page that starts the work in a row, or an empty string if there is no such page."""
+    """Return the URL of the page that starts the work in a row; "" if there is none."""
     if row["work"] == POSTS:
         return reverse("manage-extend", args=[task.name])
     if row["work"] == SECONDS:
@@ -207,7 +206,7 @@ def _start_url(task: Task, row: Mapping[str, Any]) -> str:
     return address("audit", task=task.name, add=str(row["amount"]), **parameters)
 
 
-def _progress_of(task: Task) -> dict[str, Any]:
+def _load_progress(task: Task) -> dict[str, Any]:
     states = queue_states(task)
     return {
         "work": (task_statistics.progress(task), task_statistics.pace(task), task_statistics.times(task)),
@@ -223,9 +222,9 @@ def _progress_of(task: Task) -> dict[str, Any]:
 
 @shows_figures
 def people(request: UserRequest, task: Task) -> HttpResponse:
-    (rows, times, pauses, voidable), counted_at = figures("people", task, partial(_people_of, task))
+    (rows, times, pauses, voidable), counted_at = figures("people", task, partial(_load_people, task))
     names = {row["annotator"]: row["name"] for row in rows}
-    address, sort = _of_person(task), sort_of(request)
+    address, sort = _person_url(task), sort_of(request)
     return manage_page(
         request,
         "people",
@@ -244,19 +243,19 @@ def people(request: UserRequest, task: Task) -> HttpResponse:
     )
 
 
-def _people_of(task: Task) -> tuple[Any, ...]:
+def _load_people(task: Task) -> tuple[Any, ...]:
     return (
         annotator_statistics.people(task),
         task_statistics.times(task),
         annotator_statistics.pauses(task),
-        _voidable(task),
+        _find_voidable(task),
     )
 
 
 def comments(request: UserRequest, task: Task) -> HttpResponse:
     rows = annotator_statistics.comments(task)
     comment_table = people_report.comments_table(
-        rows, sort_of(request), task.kind.pages.short_name, _of_unit(task), _of_person(task)
+        rows, sort_of(request), task.kind.pages.short_name, _unit_url(task), _person_url(task)
     )
     return manage_page(request, "comments", task, comments_table=comment_table, most=annotator_statistics.MOST_COMMENTS)
 
@@ -270,7 +269,7 @@ def tests(request: UserRequest, task: Task) -> HttpResponse:
         task,
         tested=bool(results["annotators"]),
         languages_table=people_report.tested_table(results["languages"], sort_of(request)),
-        tests_table=people_report.trials_table(results["annotators"], sort_of(request), _of_person(task)),
+        tests_table=people_report.trials_table(results["annotators"], sort_of(request), _person_url(task)),
         doubtful=doubtful,
         known_table=people_report.gold_answers_table(doubtful, sort_of(request), task.kind.pages.short_name),
         asked=sum(row["asked"] > 0 for row in gold_rows),
@@ -281,7 +280,7 @@ def tests(request: UserRequest, task: Task) -> HttpResponse:
 def _cached(task: Task, name: str, report: Callable[[], Any]) -> Any:
     """Return a report from the cache, or compute and cache it.
 
-    A report is cached for an hour unless judgments change, so that sorting its tables is fast.
+    Reports are cached for an hour, or until judgments change, so that sorting their tables is fast.
 
     name: name of the report
     report: function that computes the report
@@ -293,7 +292,7 @@ def _cached(task: Task, name: str, report: Callable[[], Any]) -> Any:
 
 
 def _preferences(task: Task, address: Callable[[int], str], sort: str) -> dict[str, Any]:
-    """Return the template context with the comparison of systems. Empty if the task does not compare systems."""
+    """Return the template context with the comparison of systems; empty if the task doesn't compare systems."""
     if "preferences" not in task.kind.reports:
         return {}
     report, _ = figures(
@@ -313,7 +312,7 @@ def _preferences(task: Task, address: Callable[[int], str], sort: str) -> dict[s
 def agreement(request: UserRequest, task: Task) -> HttpResponse:
     """Show the agreement report.
 
-    ?show=1: compute the report, which may take seconds; without it, show only the number of judgments
+    ?show=1: compute the report, which may take seconds; by default, only the number of judgments is shown
     """
     if "show" not in request.GET:
         counts, counted_at = figures("labels", task, partial(annotator_statistics.label_counts, task))
@@ -322,7 +321,7 @@ def agreement(request: UserRequest, task: Task) -> HttpResponse:
     (report, counted_at), sort = figures("agreement", task, count), sort_of(request)
     rest, model = report["all"]["against_rest"], report["all"]["dawid_skene"]
     names = annotator_statistics.names_of(row["annotator"] for row in rest)
-    address, headings = _of_person(task), agreement_report.PAGE
+    address, headings = _person_url(task), agreement_report.PAGE
     return manage_page(
         request,
         "agreement",
@@ -336,7 +335,7 @@ def agreement(request: UserRequest, task: Task) -> HttpResponse:
         plot=agreement_report.agreement_plot(report),
         rest_table=agreement_report.rest_table(rest, names, address=address, digits=2, sort=sort),
         differs_table=agreement_report.difference_table(
-            model["differs"][:MOST], address=_of_unit(task), sort=sort, called=task.kind.pages.short_name
+            model["differs"][:MOST], address=_unit_url(task), sort=sort, called=task.kind.pages.short_name
         )
         if model
         else None,
@@ -352,8 +351,8 @@ def rule(request: UserRequest, task: Task) -> HttpResponse:
     return manage_page(request, "rule", task, rule=limits, every=every, tables=people_report.rule_tables(limits, sort))
 
 
-def _voidable(task: Task) -> set[int]:
-    """Return the primary keys of the annotators who have answers or skips that can be voided."""
+def _find_voidable(task: Task) -> set[int]:
+    """Return the keys of annotators whose answers or skips can be voided."""
     valid = Judgment.objects.live().filter(unit__task=task, kind__in=[Judgment.ANSWER, Judgment.SKIP])
     return set(valid.order_by().values_list("annotator", flat=True).distinct())
 
@@ -367,15 +366,15 @@ def person_page(
     patience: float | None = PATIENCE,
     refusal: Exception | None = None,
 ) -> HttpResponse:
-    """Show an annotator's work in a task and the decisions about it.
+    """Show an annotator's work in a task, and the forms for decisions about it.
 
-    The figures can come from the cache. The decisions are always current.
+    Figures can come from the cache, whereas pauses and tests are always current.
 
-    patience: how long to wait for figures that are not cached (seconds); None waits until they are computed
+    patience: how long to wait for figures that are not cached (seconds); None to wait until they are computed
     refusal: error to show
     """
     counts, _ = figures("labels", task, partial(annotator_statistics.label_counts, task), patience=patience)
-    (rows, *_, voidable), counted_at = figures("people", task, partial(_people_of, task), patience=patience)
+    (rows, *_, voidable), counted_at = figures("people", task, partial(_load_people, task), patience=patience)
     stats, sort = annotator_statistics.person(task, person, counts), sort_of(request)
     pauses, tested = annotator_statistics.pauses(task, person), task_statistics.trials_of(task, person)
     work = next((row for row in rows if row["annotator"] == person.pk), None)
@@ -394,15 +393,15 @@ def person_page(
         labels_table=people_report.labels_table(stats["labels"], sort, short) if work and work["answers"] else None,
         given_table=people_report.gold_judgments_table(stats["known"], sort, short) if stats["known"] else None,
         decides=may(request.user, "decide", task.name) and may_change(request.user, person.user),
-        comments_table=people_report.comments_table(wrote, sort, short, _of_unit(task)) if wrote else None,
+        comments_table=people_report.comments_table(wrote, sort, short, _unit_url(task)) if wrote else None,
         refusal=refusal,
     )
 
 
-def _decided(request: UserRequest, task: Task, annotator: Annotator, sentence: str) -> HttpResponse:
-    """Discard the cached figures and redirect to the annotator's page."""
+def _redirect_to_person(request: UserRequest, task: Task, annotator: Annotator, sentence: str) -> HttpResponse:
+    """Discard the task's cached figures and redirect to the annotator's page with a message."""
     forget(task)
-    return done(request, sentence, "manage-person", task.name, annotator.pk)
+    return redirect_with_message(request, sentence, "manage-person", task.name, annotator.pk)
 
 
 def lift(request: UserRequest, task: Task, person: Annotator) -> HttpResponse:
@@ -414,7 +413,9 @@ def lift(request: UserRequest, task: Task, person: Annotator) -> HttpResponse:
         return redirect("manage-person", task.name, person.pk)
     for pause in running:
         interventions.lift(pause, by=request.user)
-    return _decided(request, task, person, f"{person} can continue. Only future gold answers count for the pause rule.")
+    return _redirect_to_person(
+        request, task, person, f"{person} can continue. Only future gold answers count for the pause rule."
+    )
 
 
 def pause(request: UserRequest, task: Task, person: Annotator) -> HttpResponse:
@@ -429,17 +430,17 @@ def pause(request: UserRequest, task: Task, person: Annotator) -> HttpResponse:
     except InvalidAnswer as refusal:
         return person_page(request, task, person, patience=None, refusal=refusal)
     sentence = f"{person} receives no more items of this task until a manager lifts the pause."
-    return _decided(request, task, person, sentence)
+    return _redirect_to_person(request, task, person, sentence)
 
 
 def void(request: UserRequest, task: Task, person: Annotator) -> HttpResponse:
-    """Preview the effect of voiding an annotator's answers, or void the answers. POST field: reason."""
+    """Preview the effect of voiding an annotator's answers, or void them. POST field: reason."""
     check_may_change(request.user, [person.user])
     refusal = None
     if request.method == "POST":
         try:
             outcome = interventions.void(person, task, by=request.user, reason=request.POST.get("reason", ""))
-            return _decided(request, task, person, people_report.voided(person, outcome))
+            return _redirect_to_person(request, task, person, people_report.voided(person, outcome))
         except InvalidAnswer as error:
             refusal = error
     would = interventions.preview_void(person, task)

@@ -1,4 +1,4 @@
-"""Pages for setting up a new task with a forecast of the work, and the page with the preview of a kind."""
+"""Pages for setting up a new task with a forecast of its work, and the page that previews a kind."""
 
 import re
 from collections.abc import Mapping
@@ -39,7 +39,7 @@ from corpora.sources.recognition import unused_name
 from corpora.storage.inventory import POSTS, RECORDS, corpus_rows
 from corpora.storage.layout import manifest_of
 
-# Design -> description of the purpose.
+# Design -> what it is for.
 PURPOSES: Mapping[str, str] = {
     "uniform": (
         "A uniform sample, in which each post has the same probability. It measures accuracy, recall and precision "
@@ -62,23 +62,23 @@ PURPOSES: Mapping[str, str] = {
 }
 
 
-SPECIAL = ("recall", "precision", "triggers", "compare")  # designs that the page folds, because few tasks need them
-USUAL_SIZE = 300  # items of a new task whose design has no size of its own
-TOTAL_SIZES = ("uniform", "compare")  # designs whose size covers all languages together
+SPECIAL = ("recall", "precision", "triggers", "compare")  # collapsed on the page, because few tasks need them
+USUAL_SIZE = 300  # number of items in a new task if its design has no default size
+TOTAL_SIZES = ("uniform", "compare")  # designs whose size is a total over all languages
 # Design -> label, for designs whose name is jargon.
 DESIGN_LABELS = {"triggers": "further posts"}
-UNCHOSEN = "a language that you choose"  # stands for the languages on the card of a question about languages
+UNCHOSEN = "a language that you choose"  # placeholder in the title of a question about languages
 
 NOT_FOR = re.compile("^not for [^:]*: ")  # start of a help text that names kinds
 LABELS_HELP = "the languages that annotators can choose, as codes such as de en fr; by default all 70 languages"
 
 
 def new_task(request: UserRequest) -> HttpResponse:
-    """Let the manager choose a corpus and a question and set the task's options, then open the task as a job.
+    """Let the manager choose a corpus and a question, set the task's options, and open the task as a job.
 
-    ?job=: number of an earlier job, to fill the form with the same options
+    ?job=: number of an earlier job whose options fill the form
     """
-    earlier = action_forms.given_again(request.GET["job"], "open_task") if "job" in request.GET else {}
+    earlier = action_forms.job_options(request.GET["job"], "open_task") if "job" in request.GET else {}
     values: Mapping[str, Any] = request.POST if request.method == "POST" else earlier or request.GET
     corpus = next((row for row in corpus_rows() if row["corpus"] == values.get("corpus")), None)
     if not corpus or not values.get("kind"):
@@ -97,22 +97,22 @@ def new_task(request: UserRequest) -> HttpResponse:
         "steps": setup_steps.steps(setup_steps.QUESTION, corpus["corpus"]),
     }
     if request.method == "GET":
-        entered = earlier or _first_guess(corpus, kind, design)
+        entered = earlier or _initial_values(corpus, kind, design)
         return _form(request, entered, hidden_options, **context)
     options: dict[str, Any] = {}
     try:
-        options = action_forms.given_by("open_task", inbox.with_uploads(request))
-        options |= _raised_audit(kind, design, options)
+        options = action_forms.submitted_options("open_task", inbox.with_uploads(request))
+        options |= _raise_audit_share(kind, design, options)
         return action_forms.begin(request, "open_task", options)
     except ActionError as error:
-        refusal = action_forms.reworded(error, by_name()["open_task"].options)
+        refusal = action_forms.reword_error(error, by_name()["open_task"].options)
         return _form(request, options or request.POST.dict(), hidden_options, refusal=refusal, **context)
 
 
 def _kinds_page(request: UserRequest, corpus: Mapping[str, Any] | None, *, is_first: bool) -> HttpResponse:
     """Let the manager choose a corpus, and then a kind and a design that fit it.
 
-    is_first: whether the manager has not chosen a corpus yet, so that the only one is chosen
+    is_first: whether no corpus was requested; if there is only one, it is then selected
     """
     choices = [row for row in corpus_rows() if not row["fault"] and row["holds"] in (POSTS, RECORDS)]
     if not corpus and is_first and len(choices) == 1:
@@ -141,27 +141,27 @@ def _form(
     first, rest = action_forms.form("open_task", values, hidden_options, defaults | {"title": kind.title}, refusal)
     context["is_beside"] = action_forms.is_shown(refusal, first, rest)
     context["opens_advanced"] = any(field.fault for fields in rest.values() for field in fields)
-    first = [_for_design(field, kind, design) for field in first]
-    rest = {heading: [_for_design(field, kind, design) for field in fields] for heading, fields in rest.items()}
+    first = [_adapt_to_design(field, kind, design) for field in first]
+    rest = {heading: [_adapt_to_design(field, kind, design) for field in fields] for heading, fields in rest.items()}
     return manage_page(request, "new_task", first=first, rest=rest, kind=kind, design=design, **context)
 
 
-def _for_design(field: action_forms.Field, kind: Kind, design: str) -> action_forms.Field:
-    """Return the field with a help text for the chosen kind and design only."""
+def _adapt_to_design(field: action_forms.Field, kind: Kind, design: str) -> action_forms.Field:
+    """Return the field with a help text that fits the chosen kind and design."""
     if field.name == "size":
         covered = "in total" if design in TOTAL_SIZES else "for each language"
         return replace(field, required=DESIGNS[design].size == 0, help=f"how many items to draw, {covered}")
     if field.name == "labels" and kind.routing.is_routed:
         return replace(field, help=LABELS_HELP)
     option = DRAW_OPTIONS.get(field.name) or OPTIONS.get(field.name)
-    # The form has only options that fit the kind, so it does not name the kinds that lack an option.
+    # The form has only options that fit the kind, so the help text needn't name the kinds that lack an option.
     return replace(field, help=NOT_FOR.sub("", option.help.replace("`", ""))) if option else field
 
 
-def _first_guess(corpus: Mapping[str, Any], kind: Kind, design: str) -> dict[str, str]:
-    """Return the initial values of the form: an unused task name, a size if the design has none, and a seed.
+def _initial_values(corpus: Mapping[str, Any], kind: Kind, design: str) -> dict[str, str]:
+    """Return the form's initial values: an unused task name, a seed, and a size if the design has no default.
 
-    The seed is today's date, which shows that the seed was not chosen to influence the results.
+    The seed is today's date, which shows that it was not chosen to influence the results.
     """
     stem = f"{corpus['corpus']}-{design if kind.designs.index(design) else kind.slug}"
     name = unused_name(stem, Task.objects.filter(name__startswith=stem).values_list("name", flat=True))
@@ -170,27 +170,26 @@ def _first_guess(corpus: Mapping[str, Any], kind: Kind, design: str) -> dict[str
 
 
 def _kind(name_or_file: str) -> Kind:
-    """Return the kind with this name.
-
-    Raise NotFound if the file does not exist, and InvalidAnswer if it does not define a valid kind.
+    """Load a kind.
 
     name_or_file: name of a built-in kind, or of a file in the inbox that defines a kind
+
+    Raise NotFound if the file does not exist, and InvalidAnswer if it does not define a valid kind.
     """
     try:
         return kind_named(
-            name_or_file if name_or_file in ASKED_HERE else str(inbox.named(Path(name_or_file).name)), None
+            name_or_file if name_or_file in ASKED_HERE else str(inbox.find_file(Path(name_or_file).name)), None
         )
     except (ActionError, KindError) as error:
         raise InvalidAnswer(str(error)) from error
 
 
 def _kind_choices(corpus: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list[tuple[str, str]]]:
-    """Return the kinds that fit a corpus, with their designs, and (title, requirement) of the others.
+    """Return the kinds that fit a corpus with their designs, and (title, requirement) tuples for the other kinds.
 
-    Kinds that show fields of the corpus come first. The result includes kinds from files in the inbox. For an invalid
-    file, the entry contains the error instead.
+    Kinds in the inbox are included; for an invalid file, the entry contains the error. Kinds with fields come first.
     """
-    inbox_kinds = action_forms.in_inbox(".toml")
+    inbox_kinds = action_forms.inbox_choices(".toml")
     choices: list[dict[str, Any]] = []
     unfit: list[tuple[str, str]] = []
     for source, name in [*((slug, slug) for slug in ASKED_HERE), *inbox_kinds]:
@@ -200,7 +199,7 @@ def _kind_choices(corpus: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list
             choices.append({"name": name, "fault": str(fault), "designs": []})
             continue
         title = kind.title_about([UNCHOSEN])
-        if needed := _needed(kind, corpus):
+        if needed := _missing_content(kind, corpus):
             unfit.append((title, needed))
         else:
             designs = [(design, DESIGN_LABELS.get(design, design), PURPOSES[design]) for design in kind.designs]
@@ -210,8 +209,8 @@ def _kind_choices(corpus: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list
     return sorted(choices, key=lambda choice: "kind" in choice and not choice["kind"].fields), unfit
 
 
-def _needed(kind: Kind, corpus: Mapping[str, Any]) -> str:
-    """Return what a kind needs that a corpus does not have, or "" if the kind fits the corpus."""
+def _missing_content(kind: Kind, corpus: Mapping[str, Any]) -> str:
+    """Return what a corpus lacks for a kind; "" if the kind fits the corpus."""
     if not kind.fields:
         return "posts" if corpus["holds"] == RECORDS else ""
     if corpus["holds"] == POSTS:
@@ -220,12 +219,12 @@ def _needed(kind: Kind, corpus: Mapping[str, Any]) -> str:
     return f"the field{'s'[: len(missing) > 1]} {', '.join(missing)}" if missing else ""
 
 
-def _imagined(kind: Kind, entered: Mapping[str, Any]) -> tuple[dict[str, Any], Task]:
-    """Return the values of the form, and an unsaved task with its options.
+def _plan_task(kind: Kind, entered: Mapping[str, Any]) -> tuple[dict[str, Any], Task]:
+    """Return the form's parsed values, and an unsaved task with these options.
 
     entered: input of the action that opens a task
     """
-    # The action requires a name, which does not affect the forecast.
+    # The action requires a name, but the forecast doesn't depend on it.
     values = by_name()["open_task"].read({"name": "unnamed", **entered})
     options = {name: values[name] for name in OPTIONS if values.get(name) is not None}
     corpus = values["corpus"] or ""
@@ -236,17 +235,17 @@ def _imagined(kind: Kind, entered: Mapping[str, Any]) -> tuple[dict[str, Any], T
     return values, task
 
 
-def _raised_audit(kind: Kind, design: str, entered: Mapping[str, Any]) -> dict[str, str]:
-    """Return the audit share of a draw for which the default would audit too few posts to measure the detectors.
+def _raise_audit_share(kind: Kind, design: str, entered: Mapping[str, Any]) -> dict[str, str]:
+    """Return a larger audit share if the default would audit too few posts to measure the detectors.
 
-    The result is empty if a share was entered or the default is enough. The share that is set can be seen in the job.
+    The result is empty if a share was entered or the default is enough. The job shows the larger share.
 
     entered: input of the action that opens a task, with its corpus
     """
     if "audit_share" in entered or not _has_forecast(kind, design):
         return {}
     try:
-        values, task = _imagined(kind, entered)
+        values, task = _plan_task(kind, entered)
         if not values["size"] or not task.audit_share:
             return {}
         stream = stream_of(values["corpus"] or "", task)
@@ -263,22 +262,22 @@ def _has_forecast(kind: Kind, design: str) -> bool:
 def forecast(request: UserRequest) -> HttpResponse:
     """Show how many items of each language would be drawn, and when the task would be finished.
 
-    The page requests this after each change in the form.
+    The page requests this forecast after each change in the form.
     """
     kind, design = _kind(request.GET.get("kind", "")), request.GET.get("design", "")
     if not _has_forecast(kind, design):
         has_voters = design in DESIGNS and DESIGNS[design].takes_panel and request.GET.get("voters")
         return render(request, "annotate/manage/_foreseen.html", {"elsewhere": True, "has_voters": has_voters})
     try:
-        entered = action_forms.given_by("open_task", request.GET)
-        raised = _raised_audit(kind, design, entered)
-        values, task = _imagined(kind, entered | raised)
+        entered = action_forms.submitted_options("open_task", request.GET)
+        audit_share = _raise_audit_share(kind, design, entered)
+        values, task = _plan_task(kind, entered | audit_share)
         if not (size := values["size"] or 0):
             return render(request, "annotate/manage/_foreseen.html", {"wants": "size"})
         stream = stream_of(request.GET.get("corpus", ""), task)
         outlook = forecast_before(task, stream, min(size, stream.posts), seed=values["seed"] or "")
     except (ActionError, CorpusError, TaskError) as error:
-        refusal = action_forms.reworded(error, by_name()["open_task"].options)
+        refusal = action_forms.reword_error(error, by_name()["open_task"].options)
         return render(request, "annotate/manage/_foreseen.html", {"refusal": refusal})
     interval_widths = widths(task, stream, min(size, stream.posts), Expected(), task.kind.seconds)
     unread = [row for row in outlook["drawn"] if round(row["people"]) and not row["readers"] and outlook["people"]]
@@ -287,9 +286,9 @@ def forecast(request: UserRequest) -> HttpResponse:
     all_drawn = f"The corpus contains only {many(stream.posts, 'item')}, fewer than {size:,}, so all are drawn."
     context = {
         "headline": progress_report.draw_headline(outlook),
-        "raised_audit": f"{float(raised['audit_share']):.0%}" if raised else "",
+        "raised_audit": f"{float(audit_share['audit_share']):.0%}" if audit_share else "",
         "audit_warning": progress_report.audit_warning(outlook),
-        # Without annotators, the next step is to invite people, and the headline says so.
+        # If there are no annotators yet, the headline already suggests inviting people.
         "unadjudicated": round(adjudication["chosen"]) if needs_adjudicator else 0,
         "drawn": progress_report.drawn_table(outlook),
         "dates": progress_report.forecast_table(outlook),
@@ -308,20 +307,21 @@ def forecast(request: UserRequest) -> HttpResponse:
 
 
 def agreement(request: UserRequest) -> HttpResponse:
-    """Show how the chosen voters agree and err, and what is left to people. The page requests this when it is opened.
+    """Show how often the chosen voters agree and err, and which items would go to annotators.
 
-    Labels that came with records are compared with the voters' labels.
+    Labels that came with records are compared with the voters' labels. The page requests this report when the manager
+    opens it.
     """
     kind, design = _kind(request.GET.get("kind", "")), request.GET.get("design", "")
     try:
-        entered = action_forms.given_by("open_task", request.GET)
-        values, task = _imagined(kind, entered | _raised_audit(kind, design, entered))
+        entered = action_forms.submitted_options("open_task", request.GET)
+        values, task = _plan_task(kind, entered | _raise_audit_share(kind, design, entered))
         corpus, seconds = values["corpus"] or "", task.kind.seconds * task.redundancy
         work = Work(values["size"], task.audit_share, task.audit_least, seconds)
         truth: dict[str, str] | None = None if manifest_of(corpus).declared else {}
         result = forecast_of(corpus, task.panel, task, truth, work)
     except (ActionError, CorpusError, TaskError) as error:
-        refusal = action_forms.reworded(error, by_name()["open_task"].options)
+        refusal = action_forms.reword_error(error, by_name()["open_task"].options)
         return render(request, "annotate/manage/_voters.html", {"refusal": refusal})
     tables = [
         panel_report.panels_table([result]),
@@ -338,7 +338,7 @@ def kind(request: UserRequest) -> HttpResponse:
 
     ?kind=: name of a built-in kind, or of a file in the inbox
     ?language=: language of the sample record
-    ?corpus=: name of the corpus from which an item is shown
+    ?corpus=: name of the corpus that the sample item is taken from
     ?in-words: present to describe the kind as text instead
     """
     name = request.GET.get("kind", "")

@@ -8,7 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from annotate.kinds import Answer
 from annotate.manager_pages import task_items
-from annotate.manager_pages.task_items import Filter, Place, composition, page_of, place_from
+from annotate.manager_pages.task_items import Filter, Place, composition, page_of, parse_place
 from annotate.models import Unit
 from annotate.work.adjudication import settle
 from annotate.work.judgments import judge, skip
@@ -82,7 +82,7 @@ def test_pages_go_through_all_items_once(task, monkeypatch, chosen):
         seen += [unit.position for unit, _ in units]
         if after is None:
             break
-        assert place_from(str(after)) == after
+        assert parse_place(str(after)) == after
         assert len(seen) < 20
     assert seen == whole
 

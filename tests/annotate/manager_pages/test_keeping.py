@@ -113,7 +113,7 @@ def test_all_that_a_page_shows_can_be_kept(read):
 @on_large_task
 def test_figures_that_were_under_way_when_a_manager_decided_are_counted_again(read, monkeypatch):
     read.answer()
-    begun, decided, count = threading.Event(), threading.Event(), task_reports._progress_of
+    begun, decided, count = threading.Event(), threading.Event(), task_reports._load_progress
 
     def slowly(task):
         counts = count(task)
@@ -121,7 +121,7 @@ def test_figures_that_were_under_way_when_a_manager_decided_are_counted_again(re
         decided.wait(HANGS)
         return counts
 
-    monkeypatch.setattr(task_reports, "_progress_of", slowly)
+    monkeypatch.setattr(task_reports, "_load_progress", slowly)
     assert "Counting the figures" in read()
     assert begun.wait(HANGS)
     read.void()
@@ -141,8 +141,8 @@ def test_the_page_of_all_tasks_keeps_its_figures_too(read, make_task):
 
 @on_large_task
 def test_a_page_does_not_wait_for_figures_that_were_never_counted(read, monkeypatch):
-    looked, count = threading.Event(), task_reports._progress_of
-    monkeypatch.setattr(task_reports, "_progress_of", lambda task: looked.wait(HANGS) and count(task))
+    looked, count = threading.Event(), task_reports._load_progress
+    monkeypatch.setattr(task_reports, "_load_progress", lambda task: looked.wait(HANGS) and count(task))
     first = read.client.get(f"/manage/tasks/{read.task.name}/")
     assert "Counting the figures" in first.text
     assert first["Refresh"] == "1"
@@ -158,7 +158,7 @@ def test_whoever_asks_is_told_that_counting_failed_and_the_next_has_it_counted_a
         raise InvalidAnswer("Not today.")
 
     with monkeypatch.context() as patched:
-        patched.setattr(task_reports, "_progress_of", fail)
+        patched.setattr(task_reports, "_load_progress", fail)
         assert "Not today." in counted(read)
     assert done(counted(read)) == "0"
     assert "could not be computed" in caplog.text

@@ -476,17 +476,17 @@ def test_no_option_of_a_form_reads_a_file_outside_the_inbox(db, tmp_path, name, 
     form = QueryDict(mutable=True)
     form[option] = path.format(secret)
     if option in action_forms.job_form_named(name)[0].hidden:
-        assert action_forms.given_by(name, form) == {}
+        assert action_forms.submitted_options(name, form) == {}
         return
     with pytest.raises(ActionError, match="is no longer available"):
-        action_forms.given_by(name, form)
+        action_forms.submitted_options(name, form)
 
 
 def test_files_of_systems_are_chosen_from_the_inbox(desk):
     chosen = [str(lay("ours.tsv")), str(lay("theirs.tsv"))]
     form = QueryDict(mutable=True)
     form.setlist("systems", chosen)
-    assert action_forms.given_by("open_task", form) == {"systems": chosen}
+    assert action_forms.submitted_options("open_task", form) == {"systems": chosen}
     first, _ = action_forms.form("open_task", {})
     [field] = [field for field in first if field.name == "systems"]
     assert (field.kind, field.is_file) == ("choices", True)
@@ -796,7 +796,7 @@ def test_progress_has_a_unit_in_which_it_can_be_seen(done, total, unit, words):
     ],
 )
 def test_options_are_named_as_the_form_labels_them(data_dir, action, sentence, named):
-    assert action_forms.as_on_page(sentence.format(inbox=inbox.folder()), by_name()[action].options) == named
+    assert action_forms.with_form_labels(sentence.format(inbox=inbox.folder()), by_name()[action].options) == named
 
 
 def test_a_job_that_cannot_run_again_leads_to_its_form(desk, demo_corpus, make_task):
