@@ -74,7 +74,7 @@ def test_sets_of_labels_are_compared_label_by_label():
     unit = SimpleNamespace(language="en", kind=kind)
     unit.item = unit.task = unit
     judgments = [SimpleNamespace(voided_at=None, kind=Judgment.ANSWER, seen=seen) for seen in ("a b", "b c", "b c")]
-    assert [(row.name, row.given, row.differs) for row in comparison(unit, judgments)["compared"]] == [
+    assert [(row.name, row.contains, row.differs) for row in comparison(unit, judgments)["compared"]] == [
         ("C", [False, True, True], True),
         ("A", [True, False, False], True),
         ("B", [True, True, True], False),
