@@ -424,7 +424,7 @@ def test_a_measurement_needs_something_to_measure(desk):
 def test_every_action_that_has_a_page_shows_its_options_with_their_help(desk, name):
     response = desk.get(reverse("manage-do", args=[name]))
     assert response.status_code == 200
-    job_form, action = action_forms.job_form_named(name)
+    job_form, action = action_forms.find_job_form(name)
     for option in action.options:
         # A list without choices shows only its name.
         is_shown = f'name="{option.name}"' in response.text or f"help-{option.name}" in response.text
@@ -475,7 +475,7 @@ def test_no_option_of_a_form_reads_a_file_outside_the_inbox(db, tmp_path, name, 
     secret.write_text("hello\tthe salary list\n")
     form = QueryDict(mutable=True)
     form[option] = path.format(secret)
-    if option in action_forms.job_form_named(name)[0].hidden:
+    if option in action_forms.find_job_form(name)[0].hidden:
         assert action_forms.submitted_options(name, form) == {}
         return
     with pytest.raises(ActionError, match="is no longer available"):
