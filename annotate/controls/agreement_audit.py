@@ -22,7 +22,7 @@ from annotate.controls.audit_report import (
     name_of,
     over_limit,
     report,
-    waiting,
+    unfinished_units,
 )
 from annotate.controls.audited_units import Audit
 from annotate.core import stages
@@ -103,7 +103,7 @@ def _find_finished_audit_in(task: int, label: str, language: str) -> QuerySet[Ta
 def _select_finished_audit(task: int, units: QuerySet[Unit]) -> QuerySet[Task]:
     units = units.order_by("agreed_label")
     agreed, to_audit = (
-        Subquery(selected.values("pk")[:1]) for selected in (units.filter(stage=stages.AGREED), waiting(units))
+        Subquery(selected.values("pk")[:1]) for selected in (units.filter(stage=stages.AGREED), unfinished_units(units))
     )
     tasks = Task.objects.alias(agreed=agreed, to_audit=to_audit)
     return tasks.filter(pk=task, agreed__isnull=False, to_audit__isnull=True)
@@ -125,7 +125,7 @@ def contest_all(task: Task) -> dict[str, int]:
 
     Return the number of units sent, by stratum.
     """
-    unfinished = strata(task, waiting(task.units.all()))
+    unfinished = strata(task, unfinished_units(task.units.all()))
     to_read = strata(task, task.units.filter(stage=stages.AGREED)) - unfinished
     label_audits = {label: audit for label, audit in audits(task).items() if label in to_read}
     return {label: contest(task, label) for label, audit in label_audits.items() if over_limit(task, audit)}
@@ -136,7 +136,7 @@ def contest_all(task: Task) -> dict[str, int]:
 USUALLY_WRONG = 0.01
 
 
-def _audit_of(task: Task, posts: int, chosen: int) -> dict[str, Any]:
+def _expected_audit(task: Task, posts: int, chosen: int) -> dict[str, Any]:
     chance = contest_chance(chosen, USUALLY_WRONG, task.audit_limit) if chosen < posts else 0.0
     return {
         "posts": posts,
@@ -212,7 +212,7 @@ class AuditOfAgreement(Audit):
         if not counts:
             return {"audit": None}
         chosen = sum(chosen for _, chosen in counts.values())
-        languages = {" ".join(stratum): _audit_of(task, *numbers) for stratum, numbers in sorted(counts.items())}
+        languages = {" ".join(stratum): _expected_audit(task, *numbers) for stratum, numbers in sorted(counts.items())}
         audit = {
             "posts": sum(posts for posts, _ in counts.values()),
             "chosen": chosen,

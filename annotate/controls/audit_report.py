@@ -122,7 +122,7 @@ def contested_waiting() -> dict[int, dict[str, int]]:
     return numbers
 
 
-def of_audit() -> Q:
+def in_audit() -> Q:
     """Return a filter for units that were drawn for the audit or that have a drawn copy.
 
     The filter counts the copies. With EXISTS, PostgreSQL would read the copies of all tasks after every answer.
@@ -131,12 +131,12 @@ def of_audit() -> Q:
     return Q(audited=True) | Q(GreaterThan(Subquery(copies.values(number=Count("pk"))), 0))
 
 
-def waiting(units: QuerySet[Unit]) -> QuerySet[Unit]:
+def unfinished_units(units: QuerySet[Unit]) -> QuerySet[Unit]:
     """Select the unfinished units of the audit.
 
     Units that are queued only because their language failed the audit are not selected.
     """
-    return units.filter(of_audit(), stage__in=(stages.QUEUED, stages.ADJUDICATION))
+    return units.filter(in_audit(), stage__in=(stages.QUEUED, stages.ADJUDICATION))
 
 
 def report(task: Task) -> dict[str, Any]:
@@ -167,7 +167,7 @@ def report(task: Task) -> dict[str, Any]:
     label_audits, slip_rate, contested = audits(task), slips(task), contested_strata(task)
     # The error rate of strata without drawn items is unknown.
     drawn = {label: audit for label, audit in label_audits.items() if audit.resolved + audit.unresolved}
-    unfinished = strata(task, waiting(task.units.all())) if drawn else set()
+    unfinished = strata(task, unfinished_units(task.units.all())) if drawn else set()
     finished = {label: audit for label, audit in drawn.items() if label not in unfinished}
     over = {label for label, audit in finished.items() if is_over(audit, task.audit_limit, slip_rate)}
     unread = strata(task, task.units.filter(stage=stages.AGREED)) if over else set()

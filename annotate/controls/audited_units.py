@@ -4,7 +4,7 @@ from collections.abc import Collection, Sequence
 
 from django.db import transaction
 
-from annotate.controls.audit_report import audit_counts, audits, of_audit
+from annotate.controls.audit_report import audit_counts, audits, in_audit
 from annotate.core import stages
 from annotate.core.draws.committed_draws import AUDIT, RECHECK
 from annotate.core.estimation.label_errors import additional_units, neyman_allocation
@@ -47,7 +47,7 @@ def add_audits(task: Task, number: int, languages: Collection[str] = ()) -> dict
         unit.audited = True
     save_all(units, [], ["audited"])
     # Units that were drawn earlier aren't sent again, because they are no longer in the stage AGREED.
-    send_to_people(task.units.filter(of_audit()), "audited", Routes.load(task))
+    send_to_people(task.units.filter(in_audit()), "audited", Routes.load(task))
     return {label: len(units) for label, units in drawn_units.items()}
 
 

@@ -44,7 +44,7 @@ class Sides:
     second: str
     sets: tuple[list[str], list[str]]
 
-    def stored(self, answer: Answer) -> Answer:
+    def system_answer(self, answer: Answer) -> Answer:
         """Convert a submitted answer, which names a side, to the answer to store, which names a system.
 
         Raise InvalidAnswer if the submitted answer is not a side.
@@ -54,7 +54,7 @@ class Sides:
         except ValueError as error:
             raise InvalidAnswer(translated(error)) from error
 
-    def seen(self, label: str) -> str:
+    def side_of(self, label: str) -> str:
         """Convert a stored label to the side that the annotator sees."""
         return self.form.to_side(label, self.first)
 
@@ -127,13 +127,13 @@ def sets_answered(judgments: Iterable[Judgment], annotator: Annotator, kind: Kin
     judgment_list = list(judgments)
     sides = sides_in(annotator, (judgment.unit for judgment in judgment_list))
     return [
-        _sets_answered(sides[judgment.unit_id], judgment, kind) if judgment.unit_id in sides else []
+        _mark_chosen_set(sides[judgment.unit_id], judgment, kind) if judgment.unit_id in sides else []
         for judgment in judgment_list
     ]
 
 
-def _sets_answered(sides: Sides, judgment: Judgment, kind: Kind) -> list[Chosen]:
-    chosen_label = sides.seen(judgment.label)
+def _mark_chosen_set(sides: Sides, judgment: Judgment, kind: Kind) -> list[Chosen]:
+    chosen_label = sides.side_of(judgment.label)
     options = reply_sets(sides, judgment.unit.item, kind)["sets"]
     return [(option, replies, option.label == chosen_label) for option, replies in options]
 
@@ -205,11 +205,11 @@ class PairOrder(QualityControl):
         Raise InvalidAnswer if the submitted answer is not a side.
         """
         sides = self.sides_of(annotator, [unit]).get(unit.pk)
-        return sides.stored(answer) if sides else answer
+        return sides.system_answer(answer) if sides else answer
 
     def seen(self, annotator: Annotator, labelled: Sequence[tuple[Unit, str]]) -> list[str]:
         sides = self.sides_of(annotator, (unit for unit, _ in labelled))
-        return [sides[unit.pk].seen(label) if unit.pk in sides else label for unit, label in labelled]
+        return [sides[unit.pk].side_of(label) if unit.pk in sides else label for unit, label in labelled]
 
     def invented_sides(self, kind: Kind) -> Sides:
         return Sides(_form(kind), "", "", SETS)

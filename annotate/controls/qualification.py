@@ -251,7 +251,7 @@ def answer(permit: Permit, question_id: int, label: str, *, is_sure: bool = Fals
     trial = question.trial
     trial.task, trial.annotator = task, permit.annotator
     sides = pair_order.sides_of_question(question)
-    label = sides.stored(Answer(label)).label if sides else label
+    label = sides.system_answer(Answer(label)).label if sides else label
     if question.answered_at and question.label == label:
         return question
     _check_answer(permit, question, Answer(label, is_sure=is_sure))
@@ -336,7 +336,7 @@ def is_right(answered: TrialAnswer) -> bool:
 def seen_label(question: TrialAnswer, label: str) -> str:
     """Convert a stored label to the label that the annotator sees, such as the side of a system."""
     sides = pair_order.sides_of_question(question)
-    return sides.seen(label) if sides else label
+    return sides.side_of(label) if sides else label
 
 
 def _answered_questions(trial: Trial) -> list[TrialAnswer]:

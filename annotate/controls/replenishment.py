@@ -145,9 +145,9 @@ def remarks(language: str, results: Mapping[str, Any]) -> list[str]:
         set also `taken_out`, the number of documents that are in no set.
     """
     return [
-        *(_taken_out(language, number) for number in [results.get("taken_out", 0)] if number),
-        *(_short(language, short) for short in results["short"]),
-        *(_fault(language, fault) for fault in results["faults"]),
+        *(_exclusion_sentence(language, number) for number in [results.get("taken_out", 0)] if number),
+        *(_shortage_sentence(language, short) for short in results["short"]),
+        *(_fault_sentence(language, fault) for fault in results["faults"]),
     ]
 
 
@@ -169,21 +169,21 @@ def class_progress_table(rows: Sequence[Mapping[str, Any]]) -> Table:
     return table("Classes: documents needed and labelled", columns, rows)
 
 
-def _taken_out(language: str, number: int) -> str:
+def _exclusion_sentence(language: str, number: int) -> str:
     return (
         f"{language}: {many(number, 'document')} that were drawn {'is' if number == 1 else 'are'} in no set, because "
         "people found none of the classes in them, or could not decide."
     )
 
 
-def _short(language: str, short: Mapping[str, Any]) -> str:
+def _shortage_sentence(language: str, short: Mapping[str, Any]) -> str:
     return (
         f"{language}, {short['set']}: the class {short['label']} has {short['available']:,} documents, not "
         f"{short['requested']:,}."
     )
 
 
-def _fault(language: str, fault: Mapping[str, Any]) -> str:
+def _fault_sentence(language: str, fault: Mapping[str, Any]) -> str:
     ids, first, second = fault["ids"], fault["first"], fault["second"]
     shown_ids = ", ".join(ids[:SHOWN]) + (" …" if len(ids) > SHOWN else "")
     if first == second:

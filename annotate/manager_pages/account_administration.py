@@ -118,7 +118,7 @@ def _invitation_form(request: UserRequest, values: QueryDict, task: Task | None,
         waiting = [label_name(row["queue"]) for row in queues if row["waiting"]]
         rows = rows or [(name, str(work.LEVELS[-1])) for name in waiting if len(waiting) == 1]
         context |= {"table": overview_report.workload_table(queues), **_setup_context(task)}
-    return manage_page(request, "new_accounts", said=values, **_picker_context(rows), **context)
+    return manage_page(request, "new_accounts", entered=values, **_picker_context(rows), **context)
 
 
 def _setup_context(task: Task | None) -> dict[str, Any]:
@@ -345,7 +345,7 @@ def account(
         request,
         "account",
         annotator=person,
-        said=values_stored if values is None else values,
+        entered=values_stored if values is None else values,
         reads=[(label_name(row.language), LEVELS.get(row.level, row.level)) for row in person.languages.all()],
         **_picker_context(
             _submitted_rows(values)
@@ -445,7 +445,7 @@ def new_manager(request: UserRequest) -> HttpResponse:
     except ActionError as error:
         return manage_page(request, "new_manager", refusal=error, **options)
     log_change(request, User.objects.get(username=options["name"]), "Made this account a manager's.", ADDITION)
-    return manage_page(request, "new_manager", said=outcome.said)
+    return manage_page(request, "new_manager", sentences=outcome.said)
 
 
 # --- Members of a task, with their roles and quotas. The action that changes them is in actions/task_management.py.

@@ -368,20 +368,20 @@ def choices_of(action: str, option: Option) -> Choices | None:
 
 
 def _field(action: str, option: Option, values: Mapping[str, Any], defaults: Mapping[str, Any] | None) -> Field:
-    value_given, choice_list = values.get(option.name), choices_of(action, option)
+    current, choice_list = values.get(option.name), choices_of(action, option)
     texts = (
-        list(map(str, value_given))
-        if isinstance(value_given, list)
+        list(map(str, current))
+        if isinstance(current, list)
         else []
-        if value_given in (None, "", ())
-        else [format_value(value_given)]
+        if current in (None, "", ())
+        else [format_value(current)]
     )
     kind, value, choices = "line", "\n".join(texts), list[tuple[str, str, bool]]()
     if choice_list is not None:
         kind = "choices" if option.several else "choice"
         choices = [(offer, text, offer in texts) for offer, text in choice_list]
     elif option.read is flag:
-        kind, value = "yes", "yes" if texts == ["yes"] or (value_given is None and option.default) else ""
+        kind, value = "yes", "yes" if texts == ["yes"] or (current is None and option.default) else ""
     elif option.several:
         kind = "lines"
     elif option.read is whole_number:

@@ -178,9 +178,9 @@ def new_corpus(request: UserRequest) -> HttpResponse:
 
 def _options(posted: Mapping[str, str]) -> dict[str, Any]:
     """Return the entered options of import_corpus. Raise ActionError if a required option is missing."""
-    file = _File.of(posted)
+    file = _File.from_form(posted)
     texts = {name: posted.get(name, "").strip() for name in ("corpus", "licence", "source", "format")}
-    options: dict[str, Any] = {**texts, "files": [str(file.path)], **file.chosen}
+    options: dict[str, Any] = {**texts, "files": [str(file.path)], **file.options}
     options["text_may_leave"] = {"yes": True, "no": False}.get(posted.get("text_may_leave", ""))
     if options["text_may_leave"] is False and not texts["licence"]:
         options["licence"] = OWN_TEXTS
@@ -298,7 +298,7 @@ class _File:
     text_format: TextFormat
 
     @classmethod
-    def of(cls, values: Mapping[str, str]) -> "_File":
+    def from_form(cls, values: Mapping[str, str]) -> "_File":
         """Return the form's file. Raise NotFound if it does not exist, and CorpusError if it can't be read."""
         path = inbox.find_file(values["file"])
         format = values.get("format") if values.get("format") in FORMATS else format_of(path)
@@ -313,7 +313,7 @@ class _File:
         return sample(self.path, self.format, self.text_format)
 
     @property
-    def chosen(self) -> dict[str, str]:
+    def options(self) -> dict[str, str]:
         """The options of import_corpus that state how to read the file, unless detection is certain."""
         encoding, delimiter = self.text_format.encoding, self.text_format.delimiter
         is_certain = encoding == self.recognized.encoding in ("", UTF_8, UTF_16)
@@ -325,7 +325,7 @@ def _render_form(request: UserRequest, values: Mapping[str, str], *, refusal: Ex
     context: dict[str, Any] = {
         "files": [path for path in inbox.files() if inbox.holds_rows(path)],
         "folder": inbox.folder(),
-        "said": values,
+        "entered": values,
         "formats": FORMATS,
         "kept": {name: value for name, value in values.items() if name not in OF_FILE},
         "steps": setup_steps.steps(
@@ -341,8 +341,8 @@ def _render_form(request: UserRequest, values: Mapping[str, str], *, refusal: Ex
         is_published = values.get("licence", "") not in ("", OWN_TEXTS)
         context["leaves"] = values.get("text_may_leave", format_value(is_published)) == "yes"
         try:
-            file = _File.of(values)
-            context["recognized"] = describe_format(file.format, file.text_format)
+            file = _File.from_form(values)
+            context["recognized"] = described(file.format, file.text_format)
             context |= {"read": file.text_format, "encodings": ENCODINGS, "delimiters": DELIMITERS}
             context["is_guessed"] = file.text_format.encoding == file.recognized.encoding == WESTERN
             preview = file.sample()

@@ -63,7 +63,7 @@ def add_address(value: Any, path: str, parameters: Mapping[str, str]) -> Any:
     return value
 
 
-def table_of(context: Any, name: str) -> Table:
+def find_table(context: Any, name: str) -> Table:
     """Find a table in a page's context. Raise Http404 if the page has no table with this name."""
     for table in _tables(context):
         if table.name == name:
@@ -128,10 +128,10 @@ def manage_page(
     context |= {"sections": SECTIONS if request.user.is_staff else ()}
     context = add_address(context, request.path, request.GET.dict())
     if name != "counting" and "csv" in request.GET:
-        table = table_of(context, request.GET["csv"])
+        table = find_table(context, request.GET["csv"])
         return csv_response(f"{table.name}.csv", as_csv(table))
     if name != "counting" and "table" in request.GET:
-        name, context = "one_table", context | {"table": table_of(context, request.GET["table"])}
+        name, context = "one_table", context | {"table": find_table(context, request.GET["table"])}
     context |= {"page": name, "refusal": refusal}
     return render(request, f"annotate/manage/{name}.html", context, status=status or status_of(refusal))
 

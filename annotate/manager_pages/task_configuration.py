@@ -51,7 +51,7 @@ def change(request: UserRequest, task: Task) -> HttpResponse:
     was-NAME: original value of this field in the form; unchanged fields are ignored
     """
     posted = request.POST
-    names = [work.TITLE, *(option.name for option in work.changeable(task)), *_labels_if_open(task)]
+    names = [work.TITLE, *(option.name for option in work.changeable(task)), *_changeable_labels(task)]
     was = {name: posted[f"was-{name}"] for name in names if f"was-{name}" in posted}
     values: dict[str, Any] = {name: posted[name] for name in names if name in posted and posted[name] != was.get(name)}
     try:
@@ -109,7 +109,7 @@ def extend(request: UserRequest, task: Task) -> HttpResponse:
     return manage_page(request, "extend", task, draw=task.draw, each=scope, refusal=refusal)
 
 
-def _labels_if_open(task: Task) -> list[str]:
+def _changeable_labels(task: Task) -> list[str]:
     return [work.LABELS] if work.may_relabel(task) else []
 
 
@@ -128,7 +128,7 @@ def settings(
         task,
         title=values.get(work.TITLE, task.title),
         labels=labels if work.may_relabel(task) else None,
-        was=[(name, work.displayed_value(task, name)) for name in (work.TITLE, *_labels_if_open(task), *options)],
+        was=[(name, work.displayed_value(task, name)) for name in (work.TITLE, *_changeable_labels(task), *options)],
         groups=groups,
         fixed=[
             (label_of(option), format_value(task.options[option.name]) or "none", option.help)
@@ -211,12 +211,12 @@ def _queues(task: Task, people: Callable[[], People]) -> list[tuple[str, Table]]
 def new_route(request: UserRequest) -> HttpResponse:
     """Add a route. POST fields: language, queue, extra_candidates (codes separated by spaces), never_agree."""
     if request.method == "GET":
-        return manage_page(request, "route", said={})
+        return manage_page(request, "route", entered={})
     try:
         added = language_routes.add_route(request.POST.get("language", "").strip(), **_route_values(request.POST))
     except Refusal as refusal:
-        return manage_page(request, "route", said=request.POST, refusal=refusal)
-    return _route_saved(request, added, "Added.", ADDITION)
+        return manage_page(request, "route", entered=request.POST, refusal=refusal)
+    return _redirect_to_routes(request, added, "Added.", ADDITION)
 
 
 def route(request: UserRequest, language: str) -> HttpResponse:
@@ -225,20 +225,22 @@ def route(request: UserRequest, language: str) -> HttpResponse:
     if request.method == "GET":
         values = {name: getattr(language_route, name) for name in ("queue", "never_agree")}
         values["extra_candidates"] = " ".join(language_route.extra_candidates)
-        return manage_page(request, "route", route=language_route, said=values)
+        return manage_page(request, "route", route=language_route, entered=values)
     try:
         language_route, changed = language_routes.change_route(language, **_route_values(request.POST))
     except Refusal as refusal:
-        return manage_page(request, "route", route=language_route, said=request.POST, refusal=refusal)
-    return _route_saved(request, language_route, f"Changed {', '.join(changed).replace('_', ' ')}." if changed else "")
+        return manage_page(request, "route", route=language_route, entered=request.POST, refusal=refusal)
+    return _redirect_to_routes(
+        request, language_route, f"Changed {', '.join(changed).replace('_', ' ')}." if changed else ""
+    )
 
 
 def remove_route(request: UserRequest, language: str) -> HttpResponse:
     removed = language_routes.remove_route(language)
-    return _route_saved(request, removed, "Removed.", DELETION, f"The route of {language} was removed.")
+    return _redirect_to_routes(request, removed, "Removed.", DELETION, f"The route of {language} was removed.")
 
 
-def _route_saved(
+def _redirect_to_routes(
     request: UserRequest, route: LanguageRoute, log_message: str, act: int = CHANGE, sentence: str = ""
 ) -> HttpResponse:
     """Log the change of a route and redirect to the list of routes.
@@ -411,7 +413,7 @@ def new_webhook(request: UserRequest) -> HttpResponse:
         except InvalidAnswer as error:
             refusal = error
     context: dict[str, Any] = {
-        "said": values,
+        "entered": values,
         "events": [(event, label, event in chosen or request.method == "GET") for event, (_, label) in EVENTS.items()],
         "tasks": Task.objects.order_by("-is_open", "-pk"),
         "webhook": webhook,

@@ -277,7 +277,7 @@ def tests(request: UserRequest, task: Task) -> HttpResponse:
     )
 
 
-def _cached(task: Task, name: str, report: Callable[[], Any]) -> Any:
+def _get_or_compute(task: Task, name: str, report: Callable[[], Any]) -> Any:
     """Return a report from the cache, or compute and cache it.
 
     Reports are cached for an hour, or until judgments change, so that sorting their tables is fast.
@@ -296,7 +296,7 @@ def _preferences(task: Task, address: Callable[[int], str], sort: str) -> dict[s
     if "preferences" not in task.kind.reports:
         return {}
     report, _ = figures(
-        "preferences", task, partial(_cached, task, "preferences", lambda: preference_statistics.report(task))
+        "preferences", task, partial(_get_or_compute, task, "preferences", lambda: preference_statistics.report(task))
     )
     people = report["all"]["sides"]["people"]
     names = annotator_statistics.names_of(row["annotator"] for row in people)
@@ -317,7 +317,9 @@ def agreement(request: UserRequest, task: Task) -> HttpResponse:
     if "show" not in request.GET:
         counts, counted_at = figures("labels", task, partial(annotator_statistics.label_counts, task))
         return manage_page(request, "agreement", task, counted_at=counted_at, judgments=counts[None].answers)
-    count = partial(_cached, task, "agreement", lambda: agreement_statistics.report(task, replicates=REPLICATES))
+    count = partial(
+        _get_or_compute, task, "agreement", lambda: agreement_statistics.report(task, replicates=REPLICATES)
+    )
     (report, counted_at), sort = figures("agreement", task, count), sort_of(request)
     rest, model = report["all"]["against_rest"], report["all"]["dawid_skene"]
     names = annotator_statistics.names_of(row["annotator"] for row in rest)

@@ -260,7 +260,7 @@ class SessionStore(db.SessionStore):
         return sessions[0]
 
     def decode(self, session_data: bytes | str) -> dict[str, Any]:
-        decoded: dict[str, Any] = json.loads(_decoded(session_data))
+        decoded: dict[str, Any] = json.loads(_decode_session(session_data))
         return decoded
 
     def save(self, must_create: bool = False) -> None:
@@ -275,7 +275,7 @@ class SessionStore(db.SessionStore):
 
 
 @lru_cache(maxsize=1024)
-def _decoded(session_data: bytes | str) -> str:
+def _decode_session(session_data: bytes | str) -> str:
     """Return a session's data as JSON. The signature is checked only once for the same data."""
     return json.dumps(db.SessionStore().decode(session_data))
 

@@ -198,7 +198,7 @@ class CaseFilter:
     case: str = ""
 
     @classmethod
-    def asked(cls, sent: QueryDict) -> "CaseFilter":
+    def from_query(cls, sent: QueryDict) -> "CaseFilter":
         """Read the filter from the query string of a URL.
 
         Blind reviews can't be filtered by language, so a filter for them ignores the language.
@@ -338,7 +338,7 @@ def settle_together(request: UserRequest, annotator: Annotator, task: Task) -> H
         return cases(request, annotator, task, refusal=error)
     if outcome.refused:
         return cases(request, annotator, task, outcome=outcome)
-    case_filter = CaseFilter.asked(request.GET)
+    case_filter = CaseFilter.from_query(request.GET)
     return redirect(reverse("adjudication", args=[task.name]) + case_filter.query(settled=len(outcome.settled)))
 
 
@@ -355,7 +355,7 @@ def cases(
     refusal: error to show
     outcome: result of settling cases in bulk, if some were refused
     """
-    case_filter = CaseFilter.asked(request.GET)
+    case_filter = CaseFilter.from_query(request.GET)
     # Sort only keys. To sort whole rows, the database would have to read the texts of all cases.
     page = Paginator([key for _, key in case_filter.order(task, annotator)], 50).get_page(request.GET.get("page"))
     units = adjudication.listed(page, annotator)
@@ -380,7 +380,7 @@ def cases(
         "settled": settled_text(number) if number else "",
         "refused": outcome.refused if outcome else [],
         "decided": decided_rows(adjudication.decisions(annotator, task)[:50], annotator, task),
-        **_just_decided(request, annotator, task),
+        **_decision_context(request, annotator, task),
     }
     status = CONFLICT if outcome else status_of(refusal)
     return render(request, "annotate/adjudication.html", context, status=status)
@@ -396,7 +396,7 @@ def adjudicate(request: UserRequest, annotator: Annotator, task: Task, unit: int
         return _case_page(request, annotator, case)
     if "do" in request.POST:
         return _update_picker(request, annotator, case)
-    case_filter = CaseFilter.asked(request.GET)
+    case_filter = CaseFilter.from_query(request.GET)
     place_before = place(case, annotator, case_filter)
     try:
         judgment = _decide(request, annotator, case)
@@ -420,7 +420,7 @@ def _case_page(
     request: UserRequest, annotator: Annotator, unit: Unit, refusal: Exception | None = None
 ) -> HttpResponse:
     task, posted = unit.task, request.POST if request.method == "POST" else None
-    case_filter = CaseFilter.asked(request.GET)
+    case_filter = CaseFilter.from_query(request.GET)
     context = {
         "task": task,
         "query": case_filter.query(),
@@ -431,7 +431,7 @@ def _case_page(
         "posted": request.POST,
         "own_reasons": adjudication.own_reasons(annotator, task),
         **dossier(unit, annotator, posted),
-        **_just_decided(request, annotator, task),
+        **_decision_context(request, annotator, task),
     }
     return render(request, task.kind.pages.adjudication, context, status=status_of(refusal))
 
@@ -446,7 +446,7 @@ def _update_picker(request: UserRequest, annotator: Annotator, case: Unit) -> Ht
     return _case_page(request, annotator, case)
 
 
-def _just_decided(request: UserRequest, annotator: Annotator, task: Task) -> dict[str, Any]:
+def _decision_context(request: UserRequest, annotator: Annotator, task: Task) -> dict[str, Any]:
     """Return the template context with the adjudicator's latest decision, which can be undone."""
     unit = whole_number(request.GET.get("decided"))
     judgment = adjudication.decisions(annotator, task).filter(unit=unit).first() if unit is not None else None

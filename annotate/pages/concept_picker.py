@@ -166,7 +166,7 @@ class Listing:
             crumbs.append(self._place(scheme.domain))
         here = label_of_scheme(scheme, self.language) if scheme else ""
         places = sorted(parts, key=lambda part: (part.name, part.place))
-        return {"places": places, "crumbs": crumbs, "here": here, **self._listed(tops)}
+        return {"places": places, "crumbs": crumbs, "here": here, **self._list_context(tops)}
 
     def _tops(self) -> Any:
         current = self.vocabulary.concepts.filter(is_deprecated=False)
@@ -194,7 +194,7 @@ class Listing:
         crumbs = [Place("", _("All"))]
         if scheme := schemes.first():
             crumbs += [self._place(part) for part in (scheme.domain, scheme) if part]
-        listed = {name: self.rows(concepts_found, BROWSED) for name, concepts_found in around.items()}
+        listed = {name: self.rows(concepts, BROWSED) for name, concepts in around.items()}
         crumbs += [Place(row.place, row.name) for row in listed["broader"][:1]]
         [current_row] = self.rows([concept], BROWSED)
         return {
@@ -202,10 +202,10 @@ class Listing:
             "here": current_row.name,
             "own": current_row,
             "around": [(name, rows) for name, rows in listed.items() if rows],
-            **self._listed(concept.narrower.filter(**current).order_by("key")),
+            **self._list_context(concept.narrower.filter(**current).order_by("key")),
         }
 
-    def _listed(self, concepts: Any) -> dict[str, Any]:
+    def _list_context(self, concepts: Any) -> dict[str, Any]:
         """Return the template context for a list of at most MOST concepts, with a note if there are more."""
         some = list(concepts[: MOST + 1])
         rows = self.rows(some[:MOST], BROWSED)

@@ -25,7 +25,7 @@ def work(task, person, preferred):
     for name, system in preferred.items():
         annotator = person(name, "en")
         while lease := take(annotator, task):
-            judge(annotator, lease.pk, Answer(sides_of(annotator, lease.unit).seen(system)))
+            judge(annotator, lease.pk, Answer(sides_of(annotator, lease.unit).side_of(system)))
 
 
 @pytest.fixture

@@ -58,7 +58,7 @@ def world(tmp_path):
 
 
 def right_side(question) -> str:
-    return sides_of_question(question).seen(question.gold_answer.label)
+    return sides_of_question(question).side_of(question.gold_answer.label)
 
 
 def go_through(annotator, task, kind, wrong=0):
@@ -134,7 +134,7 @@ def test_a_test_shows_what_was_missed_by_sides_by_the_api_and_on_the_page(world,
     assert len(missed) == 8
     for shown, stored in zip(missed, TrialAnswer.objects.filter(trial__kind="test"), strict=True):
         assert shown["label"] == right_side(stored)
-        assert shown["said"] == sides_of_question(stored).seen(stored.label) != shown["label"]
+        assert shown["said"] == sides_of_question(stored).side_of(stored.label) != shown["label"]
         assert shown["sets"] == list(sides_of_question(stored).sets)
     client.force_login(ann.user)
     page = client.get("/tasks/talk/qualification/en/").text
@@ -147,7 +147,7 @@ def test_hidden_answers_look_like_work_and_count_by_system(world, ann):
     for _ in range(16):
         lease = take(ann, task)
         gold = lease.unit.known_answer
-        judge(ann, lease.pk, Answer(sides_of(ann, lease.unit).seen(gold) if gold else "first"))
+        judge(ann, lease.pk, Answer(sides_of(ann, lease.unit).side_of(gold) if gold else "first"))
     counts = honeypots.by_annotator(task)[ann.pk]
     assert counts["asked"] == counts["right"] > 4
     assert Side.objects.count() == Judgment.objects.count() == 16

@@ -315,6 +315,6 @@ def test_an_adjudicator_for_whom_the_other_stands_first_sees_votes_by_their_own_
         sides = sides_of(ada, unit)
         assert dossier["sets"] == list(sides.sets)
         stored = unit.judgments.order_by("pk").values_list("label", flat=True)
-        assert [judgment["label"] for judgment in dossier["judgments"]] == [sides.seen(label) for label in stored]
+        assert [judgment["label"] for judgment in dossier["judgments"]] == [sides.side_of(label) for label in stored]
         turned += Side.objects.get(unit=unit, annotator=people[0]).first != sides.first
     assert turned

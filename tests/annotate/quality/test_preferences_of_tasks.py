@@ -225,7 +225,7 @@ def test_a_person_who_always_chooses_the_left_is_named_as_an_outlier(file_of, ma
 def says(somebody, task, system, times=None):
     """Answer a number of units, or all of a person's units, in favour of a system, or with tie."""
     while times != 0 and (lease := take(somebody, task)):
-        judge(somebody, lease.pk, Answer(sides_of(somebody, lease.unit).seen(system)))
+        judge(somebody, lease.pk, Answer(sides_of(somebody, lease.unit).side_of(system)))
         times = times and times - 1
 
 
