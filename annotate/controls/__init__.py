@@ -9,7 +9,7 @@ from corpora.core import install
 
 
 def load() -> None:
-    """Register the built-in controls and those of installed packages.
+    """Register the built-in controls, and the controls of installed packages.
 
     Installed packages name their controls with entry points in the group `assay.controls`.
     """

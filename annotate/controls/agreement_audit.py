@@ -1,6 +1,6 @@
 """Audit of the detectors' agreement.
 
-Items on which the detectors agree get their label without being shown to readers. In the audit, readers label a random
+Items that the detectors agree on get their label without being shown to readers. In the audit, readers label a random
 sample of these items. If a language fails the audit, readers label all items that the detectors assigned to it.
 audit_report.py counts and presents the results.
 """
@@ -131,8 +131,8 @@ def contest_all(task: Task) -> dict[str, int]:
     return {label: contest(task, label) for label, audit in label_audits.items() if over_limit(task, audit)}
 
 
-# Assumed error rate of the detectors on items on which they agree. "Evaluating language identification performance"
-# (2015) reports "<1%".
+# Assumed error rate of the detectors where they agree. "Evaluating language identification performance" (2015) reports
+# "<1%".
 USUALLY_WRONG = 0.01
 
 
@@ -161,7 +161,7 @@ def copies(opened: Opened, *, extended: bool = False) -> str:
 
 
 def fewer_notes(opened: Opened) -> list[str]:
-    """Return a note about languages in which fewer records could be drawn than requested."""
+    """Return a note about languages with fewer records to draw than requested."""
     frames = {sample.language: sample.parameters.get("frame_groups", sample.frame_size) for sample in opened.samples}
     sizes = {sample.language: sample.asked for sample in opened.samples}
     fewer = [language for language, size in sizes.items() if size > frames[language]]
@@ -183,7 +183,7 @@ NO_AUDIT = (
 
 
 class AuditOfAgreement(Audit):
-    """Audit items on which the detectors agree. An adjudicator rechecks a share of the labels that readers confirm."""
+    """Audit items that the detectors agree on. An adjudicator rechecks a share of the labels that readers confirm."""
 
     name = "audit"
     manifest_key = "audit"

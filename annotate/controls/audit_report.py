@@ -87,7 +87,7 @@ def audits_of(task: Task, posts: QuerySet[Unit]) -> dict[Stratum, Audit]:
 
 
 def _outcome(answers: list[str], label: str, stage: str, agreed_label: str, recheck: bool) -> list[str]:
-    """Return the names of the Audit fields in which an audited unit is counted.
+    """Return the names of the Audit fields that count an audited unit.
 
     answers: labels that readers chose for the unit.
     """
@@ -148,16 +148,16 @@ def report(task: Task) -> dict[str, Any]:
         are wrong on all of them.
     slips: the adjudicators' error rate, measured on items that two of them decided; None if there are no such items.
     assumed: value of `overall` if 1% of the adjudicators' decisions were wrong; None if `slips` was measured.
-    languages: a row for each stratum of the items on which the detectors agreed. A stratum is a label, which is a
+    languages: a row for each stratum of the items that the detectors agree on. A stratum is a label, which is a
         language, or a language and a label.
 
     Each row has:
 
-    posts: number of items to which the detectors assigned this label.
+    posts: number of items that the detectors gave this label.
     audited: number of drawn items that have a final label.
     unresolved: number of drawn items that were discarded or are not finished.
     checked: number of items that a reader confirmed and that an adjudicator then rechecked.
-    overruled: number of checked items on which the detectors were wrong.
+    overruled: number of checked items that the detectors labelled wrongly.
     error, bounds: like `overall` and `overall_bounds`, but for this stratum only.
     waiting: whether the audit is unfinished.
     over_limit: whether the audit is finished and over the limit, and some items still have only the detectors' label.

@@ -54,9 +54,9 @@ def add_audits(task: Task, number: int, languages: Collection[str] = ()) -> dict
 def choose_audits(task: Task, first: int) -> list[int]:
     """Draw the audit sample from newly added units, and return the keys of the drawn units.
 
-    Units are drawn at random from each stratum of units on which the detectors agree. Power allocation determines the
-    number per stratum. Copies can be drawn too, because the audit counts items, not texts. If a task is enlarged, the
-    units drawn earlier remain in the sample.
+    Units that the detectors agree on are drawn at random from each stratum. Power allocation determines the number per
+    stratum. Copies can be drawn too, because the audit counts items, not texts. If a task is enlarged, the units drawn
+    earlier remain in the sample.
 
     first: position of the first added unit.
     """
@@ -130,7 +130,7 @@ def _send_drawn_units(task: Task, drawn_keys: Sequence[int], first: int) -> int:
 
 
 class Audit(QualityControl):
-    """Base class of audits, in which readers label a random sample of automatically labelled units.
+    """Base class of audits: readers label a random sample of automatically labelled units.
 
     The sample is drawn when units are added to the task.
     """

@@ -100,7 +100,7 @@ def report(task: Task) -> dict[str, Any]:
 
     decisions: number of units that adjudicators have decided.
     seconded: number of units that two or more adjudicators have decided.
-    differed: number of seconded units on which the first two adjudicators disagreed in their first answers.
+    differed: number of seconded units whose first two adjudicators gave different first answers.
     waiting: number of decided units that still need another adjudicator's decision.
     error: `differed` as a share of `seconded`, with its 95% Jeffreys interval.
     """
@@ -226,7 +226,7 @@ def adjudicator_words(checks: dict[str, Any]) -> Iterator[str]:
 def check_table(checks: dict[str, Any]) -> Table:
     """Return a table of the checks of readers.
 
-    It has a row for each language in which a single reader has labelled a unit or a check was drawn.
+    It has a row for each language with units that a single reader has labelled, or with checks.
     """
     columns = (
         *LANGUAGE,

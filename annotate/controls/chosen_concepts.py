@@ -80,8 +80,8 @@ def write_labels(path: Path, export: Any) -> None:
 def rows_of(judgment: Judgment, answer: Answer) -> list[ChosenConcept]:
     """Return unsaved database rows for the concepts chosen in a judgment.
 
-    API clients can send any value for the way in which a concept was chosen. The value is stored only if it is in WAYS.
-    `suggested` is stored only if the concept was among the suggestions that the annotator saw.
+    API clients can send any value for how a concept was chosen. It is stored only if it is in WAYS. `suggested` is
+    stored only if the concept was among the suggestions that the annotator saw.
     """
     unit, task = judgment.unit, judgment.unit.task
     visible = shown_to(judgment.annotator, unit) if judgment.lease_id else suggested(unit)

@@ -270,7 +270,7 @@ def decoy_plot(results: dict[str, Any]) -> str:
 
 # --- Quality control
 
-SHOWN = 5  # maximum number of languages for which to show the expected interval width
+SHOWN = 5  # maximum number of languages whose expected interval width is shown
 
 
 class Decoys(QualityControl):
@@ -342,7 +342,7 @@ def _interval_width(expected: AskedSet, posts: int, hidden: int) -> str:
 
 
 def _small_draw_notes(opened: Opened) -> list[str]:
-    """Return notes about languages in which fewer items were drawn than requested."""
+    """Return notes about languages with fewer drawn items than requested."""
     short = [sample for sample in opened.samples if len(sample.rows) < sample.asked or not sample.rows]
     notes = []
     if counts := ", ".join(f"{sample.language} {len(sample.rows):,}" for sample in short if sample.rows):

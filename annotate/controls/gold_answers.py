@@ -131,7 +131,7 @@ def text_of(value: object) -> str:
 
 
 def store(task: Task, rows: list[GoldRow], items: list[Item]) -> dict[Item, str]:
-    """Store a task's gold answers, except those in languages that the task doesn't have.
+    """Store a task's gold answers. Gold answers in languages that the task doesn't have are skipped.
 
     The caller must have opened a transaction.
 
@@ -172,7 +172,7 @@ def _canonical(task: Task, label: str) -> str:
 
 
 def exclude_gold_content(task: Task, items: list[Item]) -> list[Item]:
-    """Return the items without those that have the same content as one of the task's gold answers."""
+    """Remove items with the same content as one of the task's gold answers."""
     gold = task.gold_answers.values_list("item__language", "item__text", "item__fields")
     contents = {as_read(*content) for content in gold}
     return [item for item in items if as_read(item.language, item.text, item.fields) not in contents]
@@ -181,7 +181,7 @@ def exclude_gold_content(task: Task, items: list[Item]) -> list[Item]:
 def check_pool(task: Task) -> None:
     """Check that each language has enough gold answers for the test and the queue.
 
-    Raise GoldAnswerError if there are too few, or if too many of those in the queue have the same label.
+    Raise GoldAnswerError if there are too few, or if too many gold answers in the queue have the same label.
     """
     rows = Counter(task.gold_answers.order_by("pk").values_list("item__language", "purpose", "label"))
     for language in task.languages:

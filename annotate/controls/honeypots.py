@@ -33,7 +33,7 @@ class DrawState(NamedTuple):
 
     assigned: number of units in the language that the draw has assigned to the annotator.
     honeypots: number of honeypots among these units.
-    size: number of units in a block, one of which is a honeypot.
+    size: number of units in a block. Each block has one honeypot.
     """
 
     assigned: int
@@ -91,7 +91,7 @@ def is_due(permit: Permit, language: str, state: DrawState) -> bool:
 
 
 def order_honeypots(permit: Permit, honeypots: Iterable[tuple[int, str]]) -> list[int]:
-    """Return the unit keys of honeypots, in the order in which the annotator gets them.
+    """Sort honeypots into the order in which the annotator gets them. Return their unit keys.
 
     honeypots: (unit key, item id) pairs.
     """
@@ -144,7 +144,7 @@ def by_language(units: QuerySet[Unit]) -> Counter[str]:
 
 
 def block(task: Task) -> int:
-    """Return the number of units in a block, one of which is a honeypot. The task's gold share must not be 0."""
+    """Return the number of units in a block, including its honeypot. The task's gold share must not be 0."""
     return max(2, round(1 / task.gold_share))
 
 
@@ -247,7 +247,7 @@ def too_few(task: Task) -> dict[str, tuple[int, int]]:
 
 
 def out_of_reach(task: Task) -> dict[str, int]:
-    """Return the languages in which no annotator can get enough honeypots for the pause rule to apply.
+    """Return the languages whose annotators get too few honeypots for the pause rule to apply.
 
     For each language, return how many honeypots an annotator who does all the work gets.
     """

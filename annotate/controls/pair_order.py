@@ -36,7 +36,7 @@ class Sides:
     form: answer form of the kind.
     first: name of the system on the first side.
     second: name of the system on the second side.
-    sets: the replies of the first system and those of the second system.
+    sets: the first system's replies, and the second system's replies.
     """
 
     form: Pair
@@ -105,7 +105,7 @@ def sides_of(annotator: Annotator, unit: Unit) -> Sides | None:
 
 
 def reply_sets(sides: Sides | None, item: Item, kind: Kind) -> dict[str, Any]:
-    """Return the context with which _record.html renders two sets of replies; empty if `sides` is None.
+    """Return the context that _record.html needs to show two sets of replies; empty if `sides` is None.
 
     `sets` in the context has an (answer, replies) tuple for each set, in the order that the annotator sees.
     """

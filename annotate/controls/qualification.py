@@ -78,7 +78,7 @@ class Standing:
 
 
 def languages_of(permit: Permit) -> list[str]:
-    """Return the task's languages in which the annotator can work once qualified, the best-read language first.
+    """Return the task's languages that the annotator reads, and can work in once qualified, best-read first.
 
     permit: the annotator's permit for the task (work/permit.py), here and in the functions below.
     """
@@ -217,7 +217,7 @@ def _check_step(standing: Standing, kind: str) -> None:
 
 
 def _draw(trial: Trial, pool: QuerySet[GoldAnswer]) -> list[GoldAnswer]:
-    """Draw a test's questions from the pool, preferring those that the annotator has been asked least often."""
+    """Draw a test's questions from the pool, preferring questions that the annotator has been asked less often."""
     task, language, person = trial.task, trial.language, trial.annotator
     earlier_answers = TrialAnswer.objects.filter(trial__annotator=person, gold_answer__in=pool.order_by())
     times_asked = Counter(earlier_answers.order_by().values_list("gold_answer", flat=True))
@@ -289,10 +289,7 @@ def _check_answer(permit: Permit, question: TrialAnswer, answer: Answer) -> None
 
 
 def task_of(annotator: Annotator, question_id: int) -> str:
-    """Return the name of the task in which the annotator was asked a question.
-
-    Raise NotFound if the annotator was not asked this question.
-    """
+    """Return the name of a question's task. Raise NotFound if the annotator was not asked this question."""
     questions = TrialAnswer.objects.filter(pk=question_id, trial__annotator=annotator)
     name = questions.values_list("trial__task__name", flat=True).first()
     if name is None:

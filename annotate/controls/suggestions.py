@@ -96,7 +96,7 @@ def suggestions_shown(rows: Any) -> pa.Array:
 
 
 FIRST = 5  # number of top suggestions that sets of labels are compared with
-MOST_LABELS = 20  # maximum number of labels for which the results have shares; the most frequent are kept
+MOST_LABELS = 20  # maximum number of labels in the results; the most frequent are kept
 ARMS = {"shown": True, "blind": False}
 
 
@@ -237,7 +237,7 @@ def effect_words(results: Mapping[str, Any], blind_share: float) -> list[str]:
     """Return sentences that summarize the effect of suggestions.
 
     results: result of `effect_of_suggestions`.
-    blind_share: share of the (annotator, item) pairs for which suggestions are hidden.
+    blind_share: share of the (annotator, item) pairs whose suggestions are hidden.
     """
     shown, blind = results["shown"], results["blind"]
     sentences = [

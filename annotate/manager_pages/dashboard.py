@@ -1,7 +1,7 @@
 """The manager dashboard with all tasks, forecasts, people and working hours.
 
-This module also contains the parts that all managers' pages share: the frame, the page that waits for figures, and the
-download of tables. Reports on a single task are in task_reports.py.
+This module also contains the parts that all managers' pages share: the frame, the page shown while figures are
+computed, and the download of tables. Reports on a single task are in task_reports.py.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -43,7 +43,7 @@ from annotate.work.task_settings import is_extendable
 
 # --- Tables that can be filtered, sorted or downloaded with a query string
 
-MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"  # byte order mark, by which Excel recognizes UTF-8
+MARK = "\N{ZERO WIDTH NO-BREAK SPACE}"  # byte order mark, so that Excel recognizes UTF-8
 
 
 def add_address(value: Any, path: str, parameters: Mapping[str, str]) -> Any:
@@ -259,7 +259,7 @@ def _tabs(request: UserRequest, task: Task) -> dict[str, Any]:
 
 
 FEW = 5  # maximum number of languages in a task's row
-FORETOLD = 12  # number of open tasks, newest first, for which the dashboard shows forecasts
+FORETOLD = 12  # number of open tasks with a forecast on the dashboard, newest first
 ON_A_PAGE = 25  # maximum number of tasks on a page
 ENTRIES = 15  # maximum number of alerts on a page
 LIVE_SECONDS = 5  # how long live counts are cached

@@ -34,7 +34,7 @@ else:
 # Option -> required file extension.
 ENDINGS = {"guidelines": ".md", "languages": ".toml", "prompt": ".md"}
 ARRIVING = ".arriving-"
-START = 1024  # number of bytes from which the content of a file is recognized
+START = 1024  # number of bytes that are read to recognize a file's content
 STALE = 24 * 3600  # age at which unfinished uploads, which a server crash can leave, are removed, in seconds
 LONGEST = 120  # maximum length of a file name, in characters
 

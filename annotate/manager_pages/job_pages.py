@@ -474,7 +474,7 @@ POLICY = (
     "default-src 'none'; style-src 'unsafe-inline'; sandbox; base-uri 'none'; form-action 'none'; "
     "frame-ancestors 'none'"
 )
-# Cards escape all text that comes from files, so the only tags are those of the templates.
+# Cards escape all text that comes from files, so all tags come from the templates.
 MARKDOWN = MarkdownIt("commonmark", {"html": True}).enable("table")
 FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.DOTALL)
 TOO_MANY = 429
@@ -505,7 +505,7 @@ def make_link(request: UserRequest, job: Job, files: Mapping[str, Path]) -> str:
 
     POST fields:
     path: path of the document
-    days: number of days for which the link is valid
+    days: how long the link is valid (days)
     """
     path = request.POST.get("path", "")
     if path not in files or not is_document(path):

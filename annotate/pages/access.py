@@ -125,7 +125,7 @@ REFUSALS = {
 def may(user: User | AnonymousUser, right: str, task: str = "") -> bool:
     """Return whether a user has a right.
 
-    task: name of the task in which the user needs the right; has an effect only if the right can be limited to a task
+    task: name of the task that the user needs the right for; has an effect only if the right can be limited to a task
     """
     annotator = annotator_of(user)
     return RIGHTS[right](user, annotator, _manages(annotator, right, task))
@@ -141,7 +141,7 @@ def _manages(annotator: Annotator | None, right: str, task: str) -> bool:
 def check_right(user: User | AnonymousUser, right: str, task: str = "") -> Annotator | None:
     """Return the user's Annotator row, or None if the user is not an annotator.
 
-    Raise NotAllowed if the user lacks the right. The arguments are those of `may`.
+    Raise NotAllowed if the user lacks the right. The arguments are the same as for `may`.
     """
     annotator = annotator_of(user)
     manages = _manages(annotator, right, task)

@@ -256,7 +256,7 @@ def account(request: UserRequest) -> HttpResponse:
 # --- Login. A form that is submitted after the session has ended isn't lost: drafts.js keeps a draft of the typed text
 # and, without JavaScript, the login page carries the whole form in a hidden field, to submit it again after the login.
 
-FORM = "form"  # query parameter of the login page: the URL to which the form was submitted
+FORM = "form"  # query parameter of the login page: the URL that the form was submitted to
 CARRIED = "carried"  # name of the login form's field for the carried form, and salt of its signature
 CARRIED_FOR = 24 * 3600  # lifetime of a carried form, in seconds
 CARRIED_MOST = 1 << 20  # maximum length of a carried form, in characters
@@ -277,7 +277,7 @@ class LogIn(LoginView):
 
     A form that was submitted after the session ended is shown again after the login, but only to the same user.
 
-    ?form=: the URL to which the form was submitted
+    ?form=: the URL that the form was submitted to
     """
 
     template_name = "annotate/login.html"
@@ -319,7 +319,7 @@ class LogIn(LoginView):
 
 
 def previous_page(request: HttpRequest) -> str:
-    """Return the URL of the page from which a form was submitted.
+    """Return the URL of the page that a form was submitted from.
 
     This is the referrer if it is on this site, otherwise the nearest page above the form's URL.
     """

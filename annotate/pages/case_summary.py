@@ -55,7 +55,7 @@ def usual_languages(task: Task, annotator: Annotator) -> list[str]:
     """Return the languages that are offered first when an adjudicator reviews a unit blind.
 
     The languages that the adjudicator reads come first, best first, followed by the languages with the most readers
-    and those on which the detectors often agree in the task. The list must not reveal anything about the unit or its
+    and the languages that the detectors often agree on. The list must not reveal anything about the unit or its
     queue, votes and answers. Therefore, languages of only a few units are left out, and languages are not sorted by
     their number of units.
     """
@@ -168,9 +168,9 @@ def comparison(unit: Unit, judgments: Iterable[Any]) -> dict[str, Any]:
 
 # --- The order of the cases that wait for an adjudicator.
 #
-# Sorting tens of thousands of cases takes longer than showing one of them. Each process therefore caches the order of a
-# few long lists. Before using a cached order, it finds the cases that have had a transition since then, and sorts only
-# those again.
+# Sorting tens of thousands of cases takes longer than showing a case. Each process therefore caches the order of a few
+# long lists. Before using a cached order, it finds the cases that have had a transition since then, and sorts only
+# these cases again.
 
 
 LONG = 1_000  # minimum number of cases in a cached list
@@ -204,7 +204,7 @@ def order(task: Task, annotator: Annotator) -> Order:
 
 
 def _update_order(cases: Order, waiting: QuerySet[Unit], annotator: Annotator, read_until: int) -> Order:
-    """Move the cases with new transitions to their new positions, or remove those that no longer wait.
+    """Move cases with new transitions to their new positions. Remove cases that no longer wait.
 
     read_until: last transition that the list reflects
     """

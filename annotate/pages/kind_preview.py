@@ -77,7 +77,7 @@ def preview(kind: Kind, language: str, corpus: str = "", *, standalone: bool = T
 
 
 def _styles(kind: Kind) -> str:
-    """Return the style sheets of the queue, including those of the kind's form."""
+    """Return the style sheets of the queue and of the kind's form."""
     names = ["annotate/assay.css", *(name for name in kind.form.assets if name.endswith(".css"))]
     files = (STATIC / name for name in names)
     styles = "\n".join(file.read_text(encoding="utf-8") for file in files if file.exists())
