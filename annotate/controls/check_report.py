@@ -185,20 +185,20 @@ def reader_words(checks: dict[str, Any]) -> Iterator[str]:
     results = checks["overall"]
     chosen = results["checked"] + results["waiting"] + results["unresolved"]
     if not results["alone"] + chosen:
-        yield "No post was decided by a single reader."
+        yield "No post was labelled by a single reader."
         return
-    yield f"Single readers decided {many(results['alone'], 'post')}."
+    yield f"Single readers labelled {many(results['alone'], 'post')}."
     if not chosen:
         yield "None was checked, so the error rate of single readers is not known."
         return
-    otherwise = f"{count(results['otherwise'])} of these differently from the reader ({estimate(results['error'])})"
+    otherwise = f"{count(results['otherwise'])} with a different label ({estimate(results['error'])})"
     number = f"{count(results['checked'])} done{' so far' if results['waiting'] else ''}"
     done = (
         f"{number}, {otherwise}" if results["checked"] else "none so far" if results["waiting"] else "none has a label"
     )
     yield (
-        f"An adjudicator decides {many(chosen, 'further post')} of single readers again, drawn at random, without "
-        f"seeing the votes or the reader's answer: {done}."
+        f"An adjudicator rechecks {many(chosen, 'further post')} of single readers, drawn at random, without seeing "
+        f"the votes or the reader's answer: {done}."
     )
 
 
@@ -230,9 +230,9 @@ def check_table(checks: dict[str, Any]) -> Table:
     """
     columns = (
         *LANGUAGE,
-        numbered("alone", "decided alone"),
+        numbered("alone", "labelled alone"),
         numbered("checked", "checked"),
-        Column("error", "decided differently, 95% interval", NUMBER, lambda row: share(row["error"])),
+        Column("error", "different label, 95% interval", NUMBER, lambda row: share(row["error"])),
         Column("note", "", NOTE, _check_note),
     )
     keys = ("alone", "checked", "waiting", "unresolved")

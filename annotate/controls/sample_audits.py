@@ -109,8 +109,8 @@ def declared_words(audit: Mapping[str, Any]) -> list[str]:
     if unresolved := audit["unresolved"]:
         sentences.append(
             f"{many(unresolved, 'document')} of the audit {'has' if unresolved == 1 else 'have'} no final label, "
-            "because people could not decide or have not finished. The intervals are valid whether the declared "
-            "labels of these are right or wrong."
+            "because people could not decide or have not finished. The intervals are valid whether or not their "
+            "declared labels are right."
         )
     return sentences
 

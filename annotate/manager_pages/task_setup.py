@@ -51,8 +51,8 @@ PURPOSES: Mapping[str, str] = {
         "languages."
     ),
     "triggers": (
-        "Further posts for a uniform task: those that a predictor labels as one of the languages that you choose and "
-        "that nobody has read. They narrow the intervals of that task."
+        "Further posts for a uniform task: unread posts that a predictor labels as one of the languages that you "
+        "choose. They narrow that task's intervals."
     ),
     "records": "A sample of the records in each language, or all records.",
     "compare": "Mostly posts on which two predictors differ, to find the better predictor with few answers.",

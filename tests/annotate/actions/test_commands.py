@@ -123,7 +123,7 @@ def test_audit_prints_what_was_found_and_contests_what_is_over_the_limit_once(au
     assert re.search(rf"^de +German +10 +4 of 4 +50\.0% \[{low}, {high}\]$", printed, re.MULTILINE)
     assert "The detectors agree on 10 posts. People read 4 of these" in printed
     assert "No language with unread posts and a finished audit is over the limit of 60%.\n" in printed
-    assert "No post was decided by a single reader.\n" in printed
+    assert "No post was labelled by a single reader.\n" in printed
     assert "nothing was sent to people" in run(contest=True)
     task = Task.objects.get()
     task.audit_limit = 0.05

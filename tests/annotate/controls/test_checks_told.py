@@ -79,8 +79,8 @@ def test_rows_and_card_say_who_decided_whether_that_was_checked_and_what_the_rea
     }
     card = (gold / "gold" / "README.md").read_text(encoding="utf-8")
     low, high = (100 * end for end in jeffreys(1, 2))
-    assert "Single readers decided 6 posts." in card
-    assert f"2 done, 1 of these differently from the reader (50.0% [{low:.1f}, {high:.1f}])." in card
+    assert "Single readers labelled 6 posts." in card
+    assert f"2 done, 1 with a different label (50.0% [{low:.1f}, {high:.1f}])." in card
     assert "so far" not in card
     assert re.search(r"^\| de \| German \| 6 \| 2 \| 50\.0% ", card, re.MULTILINE)
     assert "No second adjudicator decided any of these" in card
@@ -163,7 +163,7 @@ def test_the_card_says_where_nobody_was_checked(make_task, ann, gold):
     work_through(ann, task)
     rows_of(task, gold / "gold")
     card = (gold / "gold" / "README.md").read_text(encoding="utf-8")
-    assert "Single readers decided 2 posts. None was checked, so the error rate of single readers" in card
+    assert "Single readers labelled 2 posts. None was checked, so the error rate of single readers" in card
     assert "No adjudicator has decided a post." in card
 
 
@@ -176,7 +176,7 @@ def test_audit_and_page_tell_what_the_checks_found_and_that_one_adjudicator_is_n
     call_command("audit", "task")
     output = capsys.readouterr().out
     assert re.search(r"^de +German +6 +2 +50\.0% \[", output, re.MULTILINE)
-    assert "Single readers decided 6 posts." in output
+    assert "Single readers labelled 6 posts." in output
     assert NO_SECOND in output
     shown = page(desk, f"/manage/tasks/{checked.name}/quality/")
     assert shown.forbidden == []
@@ -204,7 +204,7 @@ def test_audit_of_a_verification_tells_of_its_checks_too(make_task, ann, ada, ca
     call_command("audit", "task")
     output = capsys.readouterr().out
     assert "No decoys are hidden" in output
-    assert "An adjudicator decides 2 further posts of single readers again" in output
+    assert "An adjudicator rechecks 2 further posts of single readers" in output
     assert "* de: discarded, so not counted: 1\n" in output
 
 
