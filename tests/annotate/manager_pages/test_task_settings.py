@@ -68,8 +68,8 @@ def test_every_option_of_the_kind_is_on_the_page_with_its_help_and_bounds(desk, 
     for name in task.kind.options:
         assert capfirst(OPTIONS[name].help) in page, name
     assert (
-        "Pause under accuracy Pause annotators whose accuracy on gold answers is below this share; 0: pause nobody (0 to 1)"
-        in page
+        "Pause under accuracy "
+        "Pause annotators whose accuracy on gold answers is below this share; 0: pause nobody (0 to 1)" in page
     )
     assert "An adjudicator decides" in page
     assert "ADJUDICATION" not in page
