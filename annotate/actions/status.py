@@ -47,7 +47,7 @@ def status_action(values: Values, progress: Progress) -> Outcome:
             "The database belongs to an older version of Assay. Back it up, then run `assay serve` to update it."
         )
         return Outcome([*lines, "", next_step], data={**status, "next": [next_step]})
-    overview, corpora, pauses, people = standing(), corpus_rows(), unseen_pauses(), _people()
+    overview, corpora, pauses, people = load_overview(), corpus_rows(), unseen_pauses(), _people()
     of_classes = {task.name: replenishment.class_progress(task) for task in replenishment.balanced_tasks()}
     next_steps = _next_steps(corpora, overview, people)
     tables = [

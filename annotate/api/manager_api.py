@@ -116,7 +116,7 @@ class JobSerializer(serializers.Serializer):
 def _shorten_paths(value: Any) -> Any:
     """Return an option's value, with file paths in the short form that `_resolve_choice` accepts."""
     if isinstance(value, list):
-        return [_shortened(item) for item in value]
+        return [_shorten_paths(item) for item in value]
     return action_forms.relative_paths(value) if isinstance(value, str) else value
 
 
@@ -227,9 +227,9 @@ def _start(request: Request, name: str, fixed: Mapping[str, str]) -> dict[str, A
             raise InvalidAnswer(f"{name} has no option {min(unknown)!r}. Options: {', '.join(available)}.")
         is_confirmed = texts.pop(SURE, ["no"])[-1] == "yes"
         for option_name, values in texts.lists():
-            texts.setlist(option_name, [_offered(name, available[option_name], value) for value in values])
+            texts.setlist(option_name, [_resolve_choice(name, available[option_name], value) for value in values])
         options = {**action_forms.submitted_options(name, texts), **fixed}
-        if action.asks and not sure and (consequences := action.describe_consequences(options)):
+        if action.asks and not is_confirmed and (consequences := action.describe_consequences(options)):
             raise InvalidAnswer(f"{' '.join(consequences)} Send {SURE}: true to confirm.")
         return JobSerializer.row(job_worker.start(name, options, by=request.user))
     except ActionError as error:

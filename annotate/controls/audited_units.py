@@ -47,7 +47,7 @@ def add_audits(task: Task, number: int, languages: Collection[str] = ()) -> dict
         unit.audited = True
     save_all(units, [], ["audited"])
     # Units that were drawn earlier aren't sent again, because they are no longer in the stage AGREED.
-    send_to_people(task.units.filter(in_audit()), "audited", Routes.load(task))
+    queue_agreed_units(task.units.filter(in_audit()), "audited", Routes.load(task))
     return {label: len(units) for label, units in drawn_units.items()}
 
 

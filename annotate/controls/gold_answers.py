@@ -292,7 +292,7 @@ class GoldAnswers(QualityControl):
         answers = {item.pk: label for item, label in hidden.items()}
         add_units(task, list(hidden), known_answers=answers, honeypots=True, suggested=entry.suggested)
         check_pool(task)
-        entry.items = exclude_gold_content(task, shuffled(entry.items, entry.seed))
+        entry.items = exclude_gold_content(task, shuffle(entry.items, entry.seed))
 
     def place(self, unit: Unit, permit: Permit) -> PlaceOf:
         annotator = permit.annotator

@@ -102,7 +102,7 @@ def draw_short(task_id: int, language: str) -> int:
     Nothing is drawn until the number of missing documents reaches DRAWN_AT times the number of unfinished documents in
     the language. If a class has too few documents left, all of them are drawn.
     """
-    task = locked(Task(pk=task_id))
+    task = lock_task(Task(pk=task_id))
     cells = class_progress(task, language)
     if not task.is_open or sum(cell["short"] for cell in cells) < DRAWN_AT * sum(cell["waiting"] for cell in cells):
         return 0

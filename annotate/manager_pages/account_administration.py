@@ -250,7 +250,7 @@ def _submitted_rows(posted: Mapping[str, str]) -> list[tuple[str, str]]:
 
 def _language_names() -> dict[str, str]:
     """Return the names of the languages to choose from, by code."""
-    learn_languages()
+    register_languages()
     return {code: language.name for code, language in LANGUAGES.items() if not language.labels}
 
 

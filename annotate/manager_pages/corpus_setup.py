@@ -342,7 +342,7 @@ def _render_form(request: UserRequest, values: Mapping[str, str], *, refusal: Ex
         context["leaves"] = values.get("text_may_leave", format_value(is_published)) == "yes"
         try:
             file = _File.from_form(values)
-            context["recognized"] = described(file.format, file.text_format)
+            context["recognized"] = describe_format(file.format, file.text_format)
             context |= {"read": file.text_format, "encodings": ENCODINGS, "delimiters": DELIMITERS}
             context["is_guessed"] = file.text_format.encoding == file.recognized.encoding == WESTERN
             preview = file.sample()

@@ -90,7 +90,7 @@ class EditedFile:
 
     def kind(self) -> Kind:
         """Parse the kind. Raise KindError if it is invalid, doesn't fit the corpus or would overwrite another file."""
-        learn_languages()
+        register_languages()
         path = inbox.folder() / self.name
         if path.parent != inbox.folder() or path.name != self.name:
             raise KindError(f"{self.slug!r} is not a valid name for a kind. Remove the slashes.", path=("slug",))
@@ -186,7 +186,7 @@ def _open(query: Mapping[str, str]) -> EditedFile:
 
 
 def _unused_name(stem: str) -> str:
-    return unused(stem, (path.stem for path in inbox.files()), "_")
+    return unused_name(stem, (path.stem for path in inbox.files()), "_")
 
 
 def _rename_fields(draft: Draft, names: Collection[str], columns: Mapping[str, str]) -> None:

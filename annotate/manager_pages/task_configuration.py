@@ -327,7 +327,7 @@ def guidelines(
 
     ?language=: code of the language
     """
-    language, newest = language or language_named(request.GET.get("language", "")), newest_of(task)
+    language, newest = language or to_language_code(request.GET.get("language", "")), newest_of(task)
     # Tasks with records offer the records' languages. If the labels are languages, any language can be entered.
     typed = {language} if not task.languages and is_language(language) else set()
     offered = sorted({*task.languages, *newest, ENGLISH, *typed})

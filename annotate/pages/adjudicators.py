@@ -358,7 +358,7 @@ def cases(
     case_filter = CaseFilter.from_query(request.GET)
     # Sort only keys. To sort whole rows, the database would have to read the texts of all cases.
     page = Paginator([key for _, key in case_filter.order(task, annotator)], 50).get_page(request.GET.get("page"))
-    units = adjudication.listed(page, annotator)
+    units = adjudication.units_in_order(page, annotator)
     rows = waiting_rows(units, annotator)
     number = len(outcome.settled) if outcome else whole_number(request.GET.get("settled"))
     context = {

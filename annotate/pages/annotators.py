@@ -23,7 +23,7 @@ from annotate.pages.keyboard_shortcuts import queue_keys
 from annotate.pages.start_page import break_due, may_do
 from annotate.work import answer_changes, eligible, flags, judgments
 from annotate.work import queue as work_queue
-from annotate.work.assignment import hand_out
+from annotate.work.assignment import lease_next
 from annotate.work.backlog import progress_of
 from annotate.work.judgments import posted_answer
 from annotate.work.permit import Permit, acting, permit_of
@@ -122,7 +122,7 @@ def queue(request: UserRequest, permit: Permit) -> HttpResponse:
 
 def _next(request: UserRequest, permit: Permit, lease: Lease | None, **extra: Any) -> HttpResponse:
     """Render the next unit for htmx, or redirect to its page."""
-    # hand_out skips units locked by other transactions, whereas `take` waits for the locks.
+    # lease_next skips units locked by other transactions, whereas `take` waits for the locks.
     lease = lease or work_queue.take(permit.annotator, permit.task)
     if not request.htmx:
         return redirect("queue", task=permit.task.name)
@@ -145,7 +145,7 @@ def start(request: UserRequest, task: str) -> HttpResponse:
             return redirect("queue", task=permit.task.name)
         if work_queue.open_sheet(permit.annotator, permit.task, permit.queues):
             work_queue.close_open(permit.annotator, permit.task)
-        lease = hand_out(permit)
+        lease = lease_next(permit)
     return _next(request, permit, lease)
 
 
@@ -171,7 +171,7 @@ def judge(request: UserRequest, task: str) -> HttpResponse:
             answer = None if "skip" in request.POST else posted_answer(permit.task.kind, request.POST)
             closed = judgments.close(permit, lease_id, answer, active_seconds(request))
             # Save the answer and assign the next unit in one transaction.
-            lease = hand_out(closed.permit, closed.held)
+            lease = lease_next(closed.permit, closed.held)
     except InvalidAnswer as refusal:
         return _show_again(request, permit, lease_id, refusal=refusal)
     return _next(request, closed.permit, lease, closed=closed)
@@ -212,7 +212,7 @@ def _show_again(
     request: UserRequest, permit: Permit, lease_id: int, *, refusal: InvalidAnswer | None = None, **extra: Any
 ) -> HttpResponse:
     """Show the same unit again with its form's submitted values, even if the lease has expired."""
-    leases = _as_list(work_queue.leased(permit.annotator, permit.task, lease_id))
+    leases = _as_list(work_queue.find_lease(permit.annotator, permit.task, lease_id))
     # Browsers count a line break as one character but submit two, so the comment could exceed the maximum length.
     comment = request.POST.get("comment", "").replace("\r\n", "\n")
     extra |= {"comment": comment, "refusal": refusal, "status": status_of(refusal)}
@@ -223,7 +223,7 @@ def _show_again(
 def _update_picker(request: UserRequest, permit: Permit) -> HttpResponse:
     """Run a command of the concept picker, such as a search, and show the picker again. Nothing is stored."""
     lease_id = whole_number(request.POST.get("lease"))
-    lease = work_queue.leased(permit.annotator, permit.task, lease_id) if lease_id is not None else None
+    lease = work_queue.find_lease(permit.annotator, permit.task, lease_id) if lease_id is not None else None
     if lease is None or permit.task.vocabulary_id is None:
         raise NotFound(_("You do not have this item."))
     if request.htmx:
@@ -264,7 +264,7 @@ def start_sheet(request: UserRequest, task: str) -> HttpResponse:
             return redirect("sheet", task=permit.task.name)
         if work_queue.open_lease(permit.annotator, permit.task, permit.queues):
             work_queue.close_open(permit.annotator, permit.task)
-        leases = work_queue.hand_out_sheet(permit)
+        leases = work_queue.lease_sheet(permit)
     if request.htmx:
         return _show_assigned(request, permit, leases, on_sheet=True)
     return redirect("sheet", task=permit.task.name)

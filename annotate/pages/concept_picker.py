@@ -160,7 +160,7 @@ class Listing:
             return self._at_concept(concept)
         scheme = self.vocabulary.schemes.filter(key=key).first() if kind_of_place == "scheme" else None
         parts = [self._place(part) for part in (scheme.parts.all() if scheme else self._top_schemes())]
-        tops = tops_of(scheme) if scheme else () if parts else self._tops()
+        tops = top_concepts(scheme) if scheme else () if parts else self._tops()
         crumbs = [Place("", _("All"))] if scheme else []
         if scheme and scheme.domain:
             crumbs.append(self._place(scheme.domain))
@@ -364,7 +364,7 @@ def _panel(
     available_views = [name for name, is_there in tabs.items() if is_there]
     view = state.view if state.view in (SEARCH, *available_views) else available_views[0]
     concepts = concepts_in_order(version, state.ways)
-    pairs = [] if rules["beside_broader"] == ALLOW else nested(concepts)
+    pairs = [] if rules["beside_broader"] == ALLOW else nested_pairs(concepts)
     names = names_in(version, item.language)
     contents: dict[str, Callable[[], dict[str, Any]]] = {
         SEARCH: lambda: _search_results(listing, state.typed, reads),

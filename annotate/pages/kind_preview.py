@@ -135,7 +135,7 @@ def _item(kind: Kind, language: str) -> Item:
 
 def _first_item(corpus: str, kind: Kind, language: str) -> Item | None:
     """Return a corpus's first item, preferably in this language; None if the corpus lacks one of the kind's fields."""
-    manifest = fetched_manifest(corpus)
+    manifest = fetch_manifest(corpus)
     if manifest is None or not manifest.parts or not set(kind.fields) <= set(manifest.fields):
         return None
     names = ["text", "language", *kind.fields] if manifest.fields else ["text"]

@@ -196,7 +196,7 @@ def _update_picker(request: UserRequest, permit: Permit, own_answer: Judgment, n
     if permit.task.vocabulary_id is None:
         raise NotFound(_("You do not have this answer."))
     if request.htmx:
-        latest_change = answer_changes.latest([own_answer]).get(own_answer.unit_id)
+        latest_change = answer_changes.latest_changes([own_answer]).get(own_answer.unit_id)
         panel = concept_picker.change_panel(own_answer, number, latest_change, permit, request.POST)
         return render(request, "annotate/_chosen_and_found.html", panel)
     return _change_page(request, permit, own_answer)

@@ -199,7 +199,7 @@ def replies_and_notes(permits: list[Permit]) -> dict[str, Any]:
 
 
 def dismiss_reply(request: UserRequest, annotator: Annotator, flag: int) -> HttpResponse:
-    flags.put_away(annotator, flag)
+    flags.dismiss_reply(annotator, flag)
     return redirect("home")
 
 

@@ -7,7 +7,7 @@ import pytest
 from scipy.stats import binom
 
 from annotate.controls.suggestions import Answer, effect_of_suggestions
-from annotate.evaluation.blind_arm import reference_of
+from annotate.evaluation.blind_arm import build_reference
 
 RUNS, LABELS = 200, 4
 
