@@ -120,7 +120,7 @@ def test_posteriors_priors_and_rows_of_confusion_sum_to_1_and_labels_that_nobody
 
 
 def test_many_answers_are_fitted_once_for_units_that_are_alike(monkeypatch):
-    monkeypatch.setattr(annotator_models, "BREADTH", 1)  # as if there were so many that only the vote shares are tried
+    monkeypatch.setattr(annotator_models, "MAX_NUMBERS", 1)  # as if there were so many that only the vote shares are tried
     table = tabulate([(unit, who, "ab"[unit % 5 % (who + 2) > 1]) for unit in range(90) for who in range(3)], "ab")
     fit = annotator_models.fit_one_coin(table)
     assert len({*map(tuple, fit.posterior.tolist())}) < 5
@@ -146,7 +146,7 @@ def test_two_who_contradict_each_other_throughout_leave_ties_that_are_named():
 
 
 def test_a_fit_that_runs_out_of_rounds_has_not_converged(monkeypatch):
-    monkeypatch.setattr(annotator_models, "LONGEST", 3)
+    monkeypatch.setattr(annotator_models, "MAX_ROUNDS", 3)
     fit = fit_dawid_skene(tabulate(crowd.rows("zencrowd_in"), "01"))
     assert (fit.rounds, fit.converged) == (3, False)
 

@@ -8,7 +8,7 @@ from django.core.management import CommandError
 
 from annotate.actions.registry import call_command
 from annotate.goldsets.formats import xglue
-from annotate.goldsets.set_folder import differing, manifest_of, write_manifest
+from annotate.goldsets.set_folder import find_changes, manifest_of, write_manifest
 from corpora.storage.layout import digest_of
 from tests.annotate.classified_sets import CARD, classified_set
 from tests.annotate.evaluation.figures import figures
@@ -76,7 +76,7 @@ def test_a_set_gets_predictions_that_evaluate_measures_and_a_table_on_its_card(g
     assert "Learnt from 20 items of the split train; measured on 10 of test." in output
     # The set is still whole, and its manifest has the figures of the card.
     manifest = manifest_of(gold)
-    assert differing(gold, manifest["files"]) == ([], [])
+    assert find_changes(gold, manifest["files"]) == ([], [])
     assert [system["name"] for system in manifest["baselines"]["systems"]] == ["majority", "frequency", "tfidf"]
 
 
