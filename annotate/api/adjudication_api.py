@@ -184,7 +184,8 @@ def dossier_row(unit: Unit, annotator: Annotator) -> dict[str, Any]:
     details = adjudicators.dossier(unit, annotator)
     hidden = details["open"] or details["blind"]
     return DisputedSerializer.row(unit) | {
-        **{name: details[name] for name in ("blind", "open", "own")},
+        **{name: details[name] for name in ("blind", "open")},
+        "own": details["own_judgment"],
         "url": unit.item.url,
         "sets": sets_of(sides_of(annotator, unit)),
         "outcome": None if hidden else details["label"],

@@ -124,7 +124,7 @@ def _sort_by_name(codes: tuple[str, ...], language: str) -> Sequence[Choice]:
 
 def question_context(language: str) -> dict[str, Any]:
     """Return template context for a question about a language: the language, and the labels of Yes and No."""
-    return {"asked": Choice(language), "yes": language, "no": negative(language)}
+    return {"question_language": Choice(language), "yes": language, "no": negative(language)}
 
 
 def undefined_context(reasons: dict[str, str]) -> dict[str, Any]:

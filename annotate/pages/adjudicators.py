@@ -89,7 +89,7 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
         "shared": case_summary.shared_replies(compared_sets.get("sets", ())),
         **advice,
         **concept_picker.decision_panel(unit, annotator, blind, posted),
-        "own": own_judgment,
+        "own_judgment": own_judgment,
         "own_said": kind.in_words(own_label, unit),
         "taken_back": _withdrawn_label(judgments, annotator),
         "of_one_text": [] if blind else _cases_with_same_text(unit, annotator),

@@ -44,7 +44,7 @@ def guidelines(request: UserRequest, annotator: Annotator | None, task: Task) ->
         raise NotFound(_("These guidelines do not exist."))
     context = {
         "task": task,
-        "found": shown,
+        "displayed": shown,
         "text": item_view.render_guidelines(shown.text),
         "languages": [(code, label_name(code)) for code in languages(task)],
         "earlier": earlier,
@@ -139,7 +139,7 @@ def _show(
     context: dict[str, Any] = {
         "task": task,
         "paused": permit.stopped,
-        "found": standing,
+        "standing": standing,
         "steps": _steps(standing),
         "states": qualification_control.states(permit),
         "keys": test_keys(permit),
@@ -158,7 +158,9 @@ def _show(
         context |= {**_question_context(question, permit, posted), "trial": standing.trial}
     elif standing.step in (qualification_control.TEST, qualification_control.PASSED, qualification_control.FAILED):
         question_count = qualification_control.questions_of_a_test(task, standing.language)
-        context |= {"test": {"asked": question_count, "needed": qualification_control.to_pass(task, question_count)}}
+        context |= {
+            "test": {"questions": question_count, "needed": qualification_control.to_pass(task, question_count)}
+        }
         context |= {"result": standing.last and _result(standing.last, permit)}
     template = "annotate/_qualification.html" if request.htmx else "annotate/qualification.html"
     return render(request, template, context)
@@ -190,7 +192,7 @@ def _answer_context(question: TrialAnswer, task: Task) -> dict[str, Any]:
     unit = Unit(task=task, item=gold.item)
     return {
         "right": kind.rules.agrees(question.label, gold.label),
-        "said": kind.in_words(qualification_control.seen_label(question, question.label), unit),
+        "answer": kind.in_words(qualification_control.seen_label(question, question.label), unit),
         "label": kind.in_words(qualification_control.seen_label(question, gold.label), unit),
         "parts": _compare_labels(question.label, gold.label, unit) if kind.form.several else [],
         "explanation": gold.explanation,
@@ -225,7 +227,7 @@ def _result(trial: Trial, permit: Permit) -> dict[str, Any]:
     trial.task = permit.task
     return {
         "trial": trial,
-        "asked": trial.answers.count(),
+        "questions": trial.answers.count(),
         "needed": qualification_control.needed(trial),
         "missed": [
             {

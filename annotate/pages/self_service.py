@@ -68,15 +68,15 @@ def _render_answers(
     request: UserRequest, annotator: Annotator, task: Task | None, context: dict[str, Any]
 ) -> HttpResponse:
     query: dict[str, Any] = {
-        "said": text_of(request.GET, "said"),
+        "answer": text_of(request.GET, "said"),
         "words": text_of(request.GET, "q")[:LONGEST],
         "commented": "commented" in request.GET,
     }
     offered = _answer_filters(task)
-    if query["said"] not in offered:
-        query["said"] = ""
+    if query["answer"] not in offered:
+        query["answer"] = ""
     judgments = personal_progress.answers_by(
-        annotator, task=task, answer=query["said"], words=query["words"], commented=query["commented"]
+        annotator, task=task, answer=query["answer"], words=query["words"], commented=query["commented"]
     )
     if only_overruled := "differs" in request.GET:
         judgments = personal_progress.overruled(annotator, judgments)
@@ -84,10 +84,10 @@ def _render_answers(
     context |= {
         "page": page,
         "days": _by_day(_rows(annotator, list(page))),
-        "asked": query,
+        "query": query,
         "offered": offered.items(),
         "differing": only_overruled,
-        "is_asked": only_overruled or any(query.values()),
+        "is_filtered": only_overruled or any(query.values()),
         "searched": personal_progress.SEARCHED,
     }
     return render(request, "annotate/history.html", context)
@@ -143,11 +143,11 @@ def _row(
         "judgment": judgment,
         "task": task,
         "text": unit.one_line_text,
-        "said": _answer_name(permit, unit, change.label) if change else description,
+        "answer": _answer_name(permit, unit, change.label) if change else description,
         "changed": change,
         "reason": item_view.reason(change or judgment, task.kind),
         "comment": (change or judgment).comment,
-        "asked": label_name(unit.asked),
+        "question_language": label_name(unit.asked),
         "sets": sets,
         "may_read": permit.has_agreed,
         "is_outsider": permit.is_outsider,
@@ -340,7 +340,7 @@ def languages(request: UserRequest, annotator: Annotator) -> HttpResponse:
             return redirect("languages")
     context = {
         "reads": [(label_name(row.language), LEVELS.get(row.level, row.level)) for row in annotator.languages.all()],
-        "asked": [(label_name(row.language), row) for row in annotator.language_requests.order_by("-pk")[:20]],
+        "requests": [(label_name(row.language), row) for row in annotator.language_requests.order_by("-pk")[:20]],
         "choices": sorted((label_name(code), code) for code in LANGUAGES if code != UND),
         "levels": LEVELS.items(),
         "refusal": refusal,
