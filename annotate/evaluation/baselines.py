@@ -127,7 +127,7 @@ def _detectors(folder: Path, out: Path, unfinished: bool) -> Iterator[dict[str, 
 def _add_to_card(folder: Path, manifest: Mapping[str, Any], result: Mapping[str, Any]) -> None:
     """Add the baselines to a set's card and manifest."""
     card = folder / "README.md"
-    context = {"told": result["told"], "tables": list(map(parts, tables(result))), "notes": notes(result)}
+    context = {"sentences": result["told"], "tables": list(map(parts, tables(result))), "notes": notes(result)}
     section = render_to_string("annotate/_card_baselines.md", context)
     card.write_text(with_section(card.read_text(encoding="utf-8"), section), encoding="utf-8")
     files = {name: digest for name, digest in manifest["files"].items() if not name.startswith(f"{FOLDER}/")}

@@ -125,7 +125,7 @@ def _summary(context: Context) -> Context:
     whole = many(context["total"], noun)
     return {
         "sentence": f"{counts['labelled']:,} of {whole} {label}{f': {origin}' if origin else ''}{agreed}.",
-        "plot": "\n".join(bars_in_text((name or label, number) for label, name, number in context["given"])),
+        "plot": "\n".join(bars_in_text((name or label, number) for label, name, number in context["label_counts"])),
     }
 
 
@@ -167,13 +167,13 @@ def _counts(kind: Kind, manifest: dict[str, Any]) -> Context:
             for label in manifest["task"]["labels"]
             for answer in [kind.answers.get(label)]
         ],
-        "given": [(label, kind.name(label), number) for label, number in by_label.items()],
+        "label_counts": [(label, kind.name(label), number) for label, number in by_label.items()],
         "reused": reused,
         "reused_total": sum(reused.values()),
         "left_out": [(REASONS[reason], number) for reason, number in counts["left_out"].items()],
         "drawn": [(draw, beside(draw["language"]), by_label.get(draw["language"], 0)) for draw in draws],
         "fewer": [draw["language"] for draw in draws if draw["size"] < draw["asked"]],
-        "told": [
+        "parameters": [
             (key.replace("_", " "), " to ".join(str(end).removesuffix("T00:00:00+00:00") for end in ends))
             for key, value in shared.items()
             for ends in [value if isinstance(value, list) else [value]]

@@ -327,7 +327,7 @@ def _render_form(request: UserRequest, values: Mapping[str, str], *, refusal: Ex
         "folder": inbox.folder(),
         "entered": values,
         "formats": FORMATS,
-        "kept": {name: value for name, value in values.items() if name not in OF_FILE},
+        "submitted": {name: value for name, value in values.items() if name not in OF_FILE},
         "steps": setup_steps.steps(
             setup_steps.COLUMNS if values.get("file") else setup_steps.FILE, holds=values.get("holds", POSTS)
         ),

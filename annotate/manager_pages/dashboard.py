@@ -55,7 +55,7 @@ def add_address(value: Any, path: str, parameters: Mapping[str, str]) -> Any:
     parameters: parameters of the query string
     """
     if isinstance(value, Table):
-        return replace(value, path=path, given=parameters)
+        return replace(value, path=path, parameters=parameters)
     if type(value) is dict:
         return {key: add_address(item, path, parameters) for key, item in value.items()}
     if type(value) in (list, tuple):

@@ -132,7 +132,7 @@ def progress(record: Mapping[str, Any]) -> dict[str, Any]:
         if total and done / total >= LEAST:
             remaining = (total - done) * elapsed / done - max(0.0, time.time() - record["at"])
             parts.append(f"about {duration(remaining)} left")
-    return {"done": done, "total": total, "words": ", ".join(parts), "said": record["said"]}
+    return {"done": done, "total": total, "words": ", ".join(parts), "sentences": record["said"]}
 
 
 SHOWN = 200  # maximum number of jobs on the page, newest first
@@ -209,7 +209,7 @@ def _job_context(request: UserRequest, job: Job) -> dict[str, Any]:
         "unwatched": not job.has_ended and not is_watched(),
         "figures": _figures(job) if is_done else [],
         "warned": [action_forms.with_form_labels(sentence, action.options) for sentence in job.warned],
-        "said": [(sentence, is_table(sentence)) for sentence in sentences if not (tried and is_detail(sentence))],
+        "sentences": [(sentence, is_table(sentence)) for sentence in sentences if not (tried and is_detail(sentence))],
         "details": [(sentence, is_table(sentence)) for sentence in sentences if tried and is_detail(sentence)],
         "rejects": reverse("manage-rejects", args=[job.corpus, int(rejects[1])]) if rejects and job.corpus else "",
         "again": has_form,

@@ -106,7 +106,7 @@ def extend(request: UserRequest, task: Task) -> HttpResponse:
         except ActionError as error:
             refusal = action_forms.reword_error(error, by_name()["extend_task"].options)
     scope = "in each language" if DESIGNS[task.draw.design].asks_each else "in all"
-    return manage_page(request, "extend", task, draw=task.draw, each=scope, refusal=refusal)
+    return manage_page(request, "extend", task, draw=task.draw, scope=scope, refusal=refusal)
 
 
 def _changeable_labels(task: Task) -> list[str]:
@@ -343,7 +343,7 @@ def guidelines(
         "name": label_name(language) or language,
         "held": current_version,
         "after": current_version.pk if current_version else "",
-        "own": current_version is not None and current_version.language == language,
+        "is_same_language": current_version is not None and current_version.language == language,
         "versions": versions(task, language),
         "text": text,
         "change": form.get("change", ""),

@@ -255,7 +255,7 @@ def item(request: UserRequest, task: Task, unit: int) -> HttpResponse:
             for voter, votes in ballots(shown.item.votes, shown.task.panel).items()
         ],
         declared=[kind.name(label) for label in shown.item.declared],
-        known=kind.in_words(shown.known_answer, shown) if shown.known_answer else "",
+        known_answer=kind.in_words(shown.known_answer, shown) if shown.known_answer else "",
         agreed=kind.in_words(shown.agreed_label, shown) if shown.agreed_label else "",
         copies=shown.copies.count(),
         history=sorted(_events(shown), key=lambda event: event["at"]),

@@ -272,8 +272,8 @@ def tests(request: UserRequest, task: Task) -> HttpResponse:
         tests_table=people_report.trials_table(results["annotators"], sort_of(request), _person_url(task)),
         doubtful=doubtful,
         known_table=people_report.gold_answers_table(doubtful, sort_of(request), task.kind.pages.short_name),
-        asked=sum(row["asked"] > 0 for row in gold_rows),
-        known=len(gold_rows),
+        asked_count=sum(row["asked"] > 0 for row in gold_rows),
+        gold_count=len(gold_rows),
     )
 
 
@@ -387,7 +387,7 @@ def person_page(
         task,
         annotator=person,
         counted_at=counted_at,
-        found=work,
+        work=work,
         pause=next((row for row in pauses if row["running"]), None),
         voidable=person.pk in voidable,
         pauses_table=people_report.paused_table(pauses, sort) if pauses else None,

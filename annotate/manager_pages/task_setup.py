@@ -203,7 +203,7 @@ def _kind_choices(corpus: Mapping[str, Any]) -> tuple[list[dict[str, Any]], list
             unfit.append((title, needed))
         else:
             designs = [(design, DESIGN_LABELS.get(design, design), PURPOSES[design]) for design in kind.designs]
-            way = {"name": name, "given": source, "kind": kind, "title": title}
+            way = {"name": name, "source": source, "kind": kind, "title": title}
             usual = [design for design in designs if design[0] not in SPECIAL]
             choices.append(way | {"designs": usual, "special": [design for design in designs if design not in usual]})
     return sorted(choices, key=lambda choice: "kind" in choice and not choice["kind"].fields), unfit

@@ -246,7 +246,7 @@ def _search_page(request: HttpRequest, query: str, missing: bool = False) -> Htt
     passages, number = search(query)
     # If the page doesn't exist, show only a few results, so that the table of contents below remains visible.
     visible = passages[:NEAR] if missing else passages
-    context = {"asked": query, "passages": visible, "number": number, "missing": missing, **_base_context("")}
+    context = {"query": query, "passages": visible, "number": number, "missing": missing, **_base_context("")}
     if not missing:
         context |= {"lacking": not_offered(query), "meant": did_you_mean(query)}
     return render(request, "annotate/docs/found.html", context, status=404 if missing else 200)

@@ -157,7 +157,7 @@ class Row:
         return f"{self.unit.pk} {self.agreed}"
 
     @property
-    def said(self) -> str:
+    def answer(self) -> str:
         return self.unit.task.kind.in_words(self.agreed, self.unit)
 
 

@@ -53,7 +53,7 @@ class Row:
     language: language of the name if it differs from the document's language, otherwise empty
     path: names of the concept's scheme and its broader concepts
     way: how the concept was found, which is stored with the answer if the concept is chosen from this list
-    found: label that matched the search; empty if it is the name
+    match: label that matched the search; empty if it is the name
     narrower: number of narrower concepts
     votes: annotators who chose the concept; shown only to adjudicators
     """
@@ -64,7 +64,7 @@ class Row:
     path: list[str]
     is_chosen: bool
     way: str
-    found: str = ""
+    match: str = ""
     narrower: int = 0
     votes: Sequence[str] = ()
 
@@ -125,7 +125,7 @@ class Listing:
                 ],
                 is_chosen=concept.key in self.chosen,
                 way=way or self.chosen.get(concept.key, ""),
-                found="" if matches.get(concept.key) == names[concept.key].text else matches.get(concept.key, ""),
+                match="" if matches.get(concept.key) == names[concept.key].text else matches.get(concept.key, ""),
                 narrower=tree.narrower.get(concept.key, 0),
                 votes=votes.get(concept.key, ()),
             )
@@ -200,7 +200,7 @@ class Listing:
         return {
             "crumbs": crumbs,
             "here": current_row.name,
-            "own": current_row,
+            "current": current_row,
             "around": [(name, rows) for name, rows in listed.items() if rows],
             **self._list_context(concept.narrower.filter(**current).order_by("key")),
         }

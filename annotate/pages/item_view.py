@@ -152,7 +152,7 @@ def question(
     kind = permit.task.kind
     context = kind.pages.ask(lease.unit, permit)
     if digest := context.get("digest"):
-        context |= {"shown": digest, "kept": digest == on_page}
+        context |= {"shown": digest, "is_on_page": digest == on_page}
     return {
         "lease": lease,
         "question": kind.pages.question,

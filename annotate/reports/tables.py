@@ -145,7 +145,7 @@ class Table:
     total: rows that stay at the bottom in any order.
     slug: name of the table in the URL; empty if the table cannot be sorted.
     sort: value of the URL parameter `sort`, which may refer to another table on the page.
-    given: all URL parameters, if the page offers filters and downloads; otherwise None.
+    parameters: all URL parameters, if the page offers filters and downloads; otherwise None.
     path: path of the page with filters and downloads, because other pages may show the same table.
     """
 
@@ -155,7 +155,7 @@ class Table:
     total: tuple[tuple[Cell, ...], ...] = ()
     slug: str = ""
     sort: str = ""
-    given: Mapping[str, str] | None = None
+    parameters: Mapping[str, str] | None = None
     path: str = ""
 
     @property
@@ -166,13 +166,13 @@ class Table:
     @property
     def find(self) -> str:
         """The search words of the table's filter."""
-        return (self.given or {}).get(f"find-{self.name}", "").strip()
+        return (self.parameters or {}).get(f"find-{self.name}", "").strip()
 
     @property
     def others(self) -> dict[str, str]:
         """The URL parameters, except for this table's filter and page, and the download."""
         names = (f"find-{self.name}", f"page-{self.name}", "csv")
-        return {key: value for key, value in (self.given or {}).items() if key not in names}
+        return {key: value for key, value in (self.parameters or {}).items() if key not in names}
 
     @property
     def unfiltered(self) -> str:
@@ -185,10 +185,10 @@ class Table:
     @property
     def _ordered(self) -> Sequence[tuple[Cell, ...]]:
         """The filtered rows in order, without the total."""
-        if not self.slug and not self.given:
+        if not self.slug and not self.parameters:
             return self.body
         column, down = self._order()
-        matches = self.found
+        matches = self.matches
         if column is None:
             return matches
         if isinstance(matches, LazyCells):
@@ -204,8 +204,8 @@ class Table:
     def page(self) -> Page[tuple[Cell, ...]]:
         """The rows on the current page of the site, without the total. All rows, if the site offers no filter."""
         ordered = self._ordered
-        number = (self.given or {}).get(f"page-{self.name}")
-        most = CELLS // len(self.columns) if self.given is not None else len(ordered)
+        number = (self.parameters or {}).get(f"page-{self.name}")
+        most = CELLS // len(self.columns) if self.parameters is not None else len(ordered)
         return Paginator(ordered, max(1, most)).get_page(number)
 
     @property
@@ -223,7 +223,7 @@ class Table:
         ]
 
     @cached_property
-    def found(self) -> Sequence[tuple[Cell, ...]]:
+    def matches(self) -> Sequence[tuple[Cell, ...]]:
         """The rows that contain every word of the filter, without the total row.
 
         In long lists, numbers are not searched.
@@ -240,7 +240,7 @@ class Table:
     @property
     def is_filtered(self) -> bool:
         """Whether the table has a filter field."""
-        return self.given is not None and (len(self.body) > MANY or bool(self.find))
+        return self.parameters is not None and (len(self.body) > MANY or bool(self.find))
 
     @property
     def cells(self) -> list[list[tuple[Cell, str, str]]]:
