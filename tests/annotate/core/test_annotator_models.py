@@ -120,7 +120,8 @@ def test_posteriors_priors_and_rows_of_confusion_sum_to_1_and_labels_that_nobody
 
 
 def test_many_answers_are_fitted_once_for_units_that_are_alike(monkeypatch):
-    monkeypatch.setattr(annotator_models, "MAX_NUMBERS", 1)  # as if there were so many that only the vote shares are tried
+    # As if there were so many that only the vote shares are tried.
+    monkeypatch.setattr(annotator_models, "MAX_NUMBERS", 1)
     table = tabulate([(unit, who, "ab"[unit % 5 % (who + 2) > 1]) for unit in range(90) for who in range(3)], "ab")
     fit = annotator_models.fit_one_coin(table)
     assert len({*map(tuple, fit.posterior.tolist())}) < 5
