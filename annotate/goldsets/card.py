@@ -116,7 +116,7 @@ def _summary(context: Context) -> Context:
     counts, noun = context["manifest"]["counts"], context["one"]
     sources = [f"{context['by_people']:,} from annotators" * bool(context["by_people"])]
     who = "voters" if context["manifest"]["task"].get("voters") else "detectors"
-    sources += [f"{context['by_machine']:,} on which the {who} agree" * bool(context["by_machine"])]
+    sources += [f"{context['by_machine']:,} that the {who} agree on" * bool(context["by_machine"])]
     origin = ", ".join(filter(None, sources))
     label = "has a label" if context["total"] == 1 else "have a label"
     agreement = context["manifest"].get("agreement") or {}

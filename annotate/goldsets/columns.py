@@ -158,7 +158,7 @@ def _chance(rows: Source) -> pa.Array:
 def _audit_chance(rows: Source) -> pa.Array:
     """Return the probability that each row was selected for an audit.
 
-    Items on which the detectors agree, and items with declared labels, are audited at random. All other items have the
+    Items that the detectors agree on, and items with declared labels, are audited at random. All other items have the
     probability 1.
     """
     chances, paths = rows.export.audit_chances, rows.export.kind.statistics.audit_strata
@@ -293,13 +293,13 @@ COLUMNS: Mapping[str, Column] = {
     "text": _text(
         _unit("item__text"), "The text as annotators see it, unless it must not be published.", with_text=True
     ),
-    "stage": _text(_judged("stage"), "The stage in which the unit ended, such as LABELLED or AGREED."),
+    "stage": _text(_judged("stage"), "The unit's last stage, such as LABELLED or AGREED."),
     "stratum": _text(
         lambda rows: rows.stratum,
         "The [stratum](../explanation/designs.md#strata-of-a-uniform-set): agreed, audited, contested, disputed or "
         "unconfirmed; null if annotators were asked regardless of the detectors.",
     ),
-    "agreed": _text(_nullable(_unit("agreed_label")), "The label on which the detectors agree, or null."),
+    "agreed": _text(_nullable(_unit("agreed_label")), "The label that the detectors agree on, or null."),
     "chance": Column(_NUMBER, _chance, "The probability that the row was drawn from its corpus."),
     "audit_chance": Column(
         _NUMBER, _audit_chance, "The probability of an audit, for agreed posts and declared documents; 1 for others."

@@ -158,7 +158,7 @@ def balancing_of(task: Task, without: Collection[int]) -> Balancing:
     drawn = {draw.language: draw.parameters for draw in task.draws.order_by("language", "pk")}
     if any(NEEDED in parameters for parameters in drawn.values()):
         return _build_sets(task, drawn, without)
-    labelled_ids, waiting = _find_labelled(task, without)
+    labelled_ids, unfinished_counts = _find_labelled(task, without)
     balancing = Balancing({}, {}, {}, {})
     for language, parameters in drawn.items():
         # Sort the names, because the order of keys in JSON depends on the database.
@@ -166,7 +166,7 @@ def balancing_of(task: Task, without: Collection[int]) -> Balancing:
         sets = {name: [key for key in parameters[IDS][name] if key in labelled_ids] for name in names}
         drawn_count, number = (len(set(chain(*ids.values()))) for ids in (parameters[IDS], sets))
         balancing.sets[language], balancing.short[language] = sets, parameters["short"]
-        balancing.taken_out[language] = drawn_count - number - waiting[language]
+        balancing.taken_out[language] = drawn_count - number - unfinished_counts[language]
         balancing.chances.update({(language, label): chance for label, chance in parameters[CHANCES].items()})
     return balancing
 
@@ -177,13 +177,13 @@ def _find_labelled(task: Task, without: Collection[int]) -> tuple[set[str], Coun
     A copy has the label and stage of its original.
     """
     units = task.units.exported().exclude(pk__in=without).order_by()
-    classes, labelled_ids, waiting = set(task.labels) - task.kind.answers.keys(), set[str](), Counter[str]()
+    classes, labelled_ids, unfinished_counts = set(task.labels) - task.kind.answers.keys(), set[str](), Counter[str]()
     judged = [Coalesce(f"copy_of__{name}", name) for name in ("label", "stage")]
     for key, language, label, stage in units.values_list("item__key", "item__language", *judged):
         if label in classes:
             labelled_ids.add(key)
-        waiting[language] += stage not in stages.FINISHED
-    return labelled_ids, waiting
+        unfinished_counts[language] += stage not in stages.FINISHED
+    return labelled_ids, unfinished_counts
 
 
 def _build_sets(task: Task, drawn: Mapping[str, dict[str, Any]], without: Collection[int]) -> Balancing:
@@ -503,7 +503,7 @@ class Source:
             failed = map_rows(
                 lambda *values: " ".join(values) in contested, pa.bool_(), *(self.unit[path] for path in paths)
             )
-            # Posts added to the task after the audit aren't contested yet. They wait for the next audit.
+            # Posts added to the task after the audit aren't contested yet. The next audit decides on them.
             annotated = pc.not_equal(self.judged["stage"], stages.AGREED)
             strata += [(pc.equal(agreed_label, ""), "disputed"), (self.unit["audited"], "audited")]
             strata += [(pc.and_(failed, annotated), "contested")]

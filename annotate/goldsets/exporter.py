@@ -110,7 +110,7 @@ def check_export(task: Task, splits: str, seed: str, frequent_over: int | None, 
         )
     if job := Job.objects.contesting(task).first():
         raise ExportError(
-            f"An audit of {task.name} has failed, and the items on which the detectors agreed are about to be sent to "
+            f"An audit of {task.name} has failed, and the items that the detectors agreed on are about to be sent to "
             f"annotators (job {job.pk}). Export the set after this job, which `assay serve` or `assay work` runs."
         )
 
@@ -330,22 +330,22 @@ def parquet_files(paths: Mapping[str, Path], schema: pa.Schema) -> Iterator[Call
     A file without rows is not created. If there are no rows at all, the first file is created with columns only. The
     content of the files does not depend on how the rows are split into batches.
     """
-    waiting = dict.fromkeys(paths, pa.RecordBatch.from_pylist([], schema=schema))
+    pending = dict.fromkeys(paths, pa.RecordBatch.from_pylist([], schema=schema))
     writers: dict[str, Any] = {}
     with ExitStack() as files:
 
         def write(part: str, rows: pa.RecordBatch, *, is_last: bool = False) -> None:
-            rows = pa.concat_batches([waiting[part], rows])
+            rows = pa.concat_batches([pending[part], rows])
             end = rows.num_rows if is_last else rows.num_rows - rows.num_rows % BATCH
             for start in range(0, end, BATCH):
                 if part not in writers:
                     writers[part] = files.enter_context(pq.ParquetWriter(paths[part], schema, compression="zstd"))
                 writers[part].write_batch(rows.slice(start, BATCH))
-            waiting[part] = rows.slice(end)
+            pending[part] = rows.slice(end)
 
         yield write
         for part in paths:
-            write(part, waiting[part].slice(0, 0), is_last=True)
+            write(part, pending[part].slice(0, 0), is_last=True)
         if not writers:
             # Write no row group, because the datasets library can't read an empty one.
             files.enter_context(pq.ParquetWriter(next(iter(paths.values())), schema, compression="zstd"))

@@ -335,7 +335,7 @@ def hydrate(gold: Path, texts: Sequence[Path], out: Path, *, columns: dict[str, 
     """Write a gold set's ids to a folder. With files of texts, also write the posts, and the ids without a text.
 
     gold: folder of the gold set.
-    texts: files with the columns FIELDS, of which only id and text are required.
+    texts: files with the columns FIELDS; only id and text are required.
     columns: names of the columns in these files, by field, where they differ.
     format: format of the files; by default, derived from their names.
 

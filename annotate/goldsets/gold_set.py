@@ -37,7 +37,7 @@ class GoldRow(NamedTuple):
     stratum: stratum in a uniform set.
     agreed: label the detectors agreed on.
     decided_by: source of the label: detectors, one (annotator), several (annotators) or adjudicator.
-    checked: whether the unit was randomly selected for a check, in which an adjudicator labelled it.
+    checked: whether an adjudicator labelled the unit because it was randomly selected for a check.
     first_label: single annotator's label before the check.
     check_chance: probability that the unit was selected for a check.
 

@@ -69,7 +69,7 @@ def write_manifest(folder: Path, manifest: dict[str, Any]) -> None:
 def listed_digests(folder: Path, names: Iterable[str]) -> dict[str, str]:
     """Return the digests listed in SHA256SUMS files, as a mapping from file to SHA-256.
 
-    names: files in the folder, of which only those named SHA256SUMS are read.
+    names: files in the folder; only those named SHA256SUMS are read.
 
     Unreadable SHA256SUMS files are skipped.
     """

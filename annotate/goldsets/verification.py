@@ -141,9 +141,7 @@ def _repeat_draws(
         yield BLIND, 0, _check_blinding(rows, by, task)
         yield SIDE, 0, _check_sides(rows, by)
     except (KeyError, TypeError, ValueError) as error:
-        raise GoldSetError(
-            f"The rows in {folder} do not contain the values from which their draws were made. {RESTORE}"
-        ) from error
+        raise GoldSetError(f"The rows in {folder} lack values that their draws depend on. {RESTORE}") from error
 
 
 def _compare_rows(rows: Rows, lines: list[Line]) -> Iterator[tuple[str, int, Iterator[Checked]]]:

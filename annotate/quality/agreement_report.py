@@ -309,7 +309,7 @@ def doubts(report: Section) -> list[str]:
     if report["placed"]:
         sentences.append(
             "Each item compares two of several systems. Agreement is measured by their alphabetical position "
-            "and not by their names, because nobody can prefer a system that they do not see."
+            "and not by their names, because annotators cannot prefer a system that they do not see."
         )
     if (used := part["nominal"]["units"]) < part["units_of_two"]:
         sentences.append(

@@ -12,7 +12,7 @@ controls/pair_order.py).
     {"task", "kind", "repeats": bool, "replicates", "ordered": bool,
      "labels": [...], the possible labels; empty if there are thousands,
      "placed": bool, whether positions are compared instead of labels,
-     "by": the distance with which annotators are compared, such as "nominal", "ordinal" or "masi",
+     "by": the distance used to compare annotators, such as "nominal", "ordinal" or "masi",
      "all": SECTION, "languages": {code: SECTION}}         empty if the languages of the units are unknown
 
 A SECTION has the figures for all answers or for one language:

@@ -96,7 +96,7 @@ def test_equal_sets_are_labelled_and_audited_and_the_rest_is_read(laws, person, 
         assert {vote["detector"] for vote in row["votes"]} == {"a@1", "b@1"}
     assert rows.keys() == TRUTH.keys()
     card = (laws / "gold" / "README.md").read_text()
-    assert f"{len(agreed) - len(audited)} on which the voters agree" in card
+    assert f"{len(agreed) - len(audited)} that the voters agree on" in card
     with pytest.raises(CommandError, match=f"b@1 voted in the gold set laws, and {len(agreed) - len(audited)} of its"):
         command("evaluate", "b@1", gold=[str(laws / "gold")])
     assert f1(laws / "gold", str(laws / "b.tsv")) == f1_of(B)

@@ -146,7 +146,7 @@ def test_alpha_of_three_systems_has_one_interval_wherever_it_is_shown(file_of, m
     )
     call_command("agreement", "pairs")
     assert coefficient(alpha) in capsys.readouterr().out
-    by_place = "nobody can prefer a system that they do not see"
+    by_place = "annotators cannot prefer a system that they do not see"
     call_command("export_gold", "pairs", out=tmp_path / "gold", verbosity=0)
     card = (tmp_path / "gold/README.md").read_text(encoding="utf-8")
     assert card.count(coefficient(alpha)) == 1
