@@ -143,7 +143,7 @@ def plan_action(values: Values, progress: Progress) -> Outcome:
 def _sentences(figures: dict[str, Any], measures: list[str], width: float) -> list[str]:
     lines, has_rows = [], False
     for measure in measures:
-        lines.append(f"{plan_report.called(measure)}, {in_points(width)}:")
+        lines.append(f"{plan_report.measure_name(measure)}, {in_points(width)}:")
         if (table := plan_report.measure_table(figures, measure)).rows:
             lines.append(as_lines(table))
             has_rows = True

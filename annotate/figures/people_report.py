@@ -21,9 +21,9 @@ from annotate.reports.tables import (
     ONE_LANGUAGE,
     SENTENCE,
     SHORT,
-    Called,
     Cell,
     Column,
+    LabelName,
     LazyList,
     Table,
     are,
@@ -37,8 +37,8 @@ from annotate.reports.tables import (
     share,
     table,
     timed,
+    to_csv,
     when,
-    written,
 )
 from annotate.work.interventions import VoidResult
 
@@ -131,9 +131,9 @@ def accuracy_plot(people: Rows, rule: Rule) -> SafeString:
 # --- A single annotator
 
 
-def labels_table(rows: Iterable[dict[str, Any]], sort: str, called: Called) -> Table:
+def labels_table(rows: Iterable[dict[str, Any]], sort: str, name_of: LabelName) -> Table:
     heads = (
-        Column("label", "label", says=lambda row: called(row["label"])),
+        Column("label", "label", says=lambda row: name_of(row["label"])),
         percentage("own", "this annotator"),
         percentage("all", "all annotators"),
     )
@@ -178,7 +178,7 @@ def voided(annotator: object, done: VoidResult) -> str:
 
 
 def comments_table(
-    comments: Iterable[dict[str, Any]], sort: str, called: Called, unit: Address, address: Address | None = None
+    comments: Iterable[dict[str, Any]], sort: str, name_of: LabelName, unit: Address, address: Address | None = None
 ) -> Table:
     """Return the table of comments.
 
@@ -187,7 +187,7 @@ def comments_table(
     """
 
     def answer(row: dict[str, Any]) -> Cell:
-        name = called(row["label"]) if row["label"] else row["kind"]
+        name = name_of(row["label"]) if row["label"] else row["kind"]
         return Cell(name, name, note="undone" if row["voided"] else "")
 
     heads = (
@@ -261,7 +261,7 @@ def everybody_table(people: LazyList, sort: str, address: Address, *, grouped: b
     groups = Column("groups", "groups", SENTENCE, lambda row: ", ".join(row["groups"]))
     heads = (
         Column("name", "annotator", says=lambda row: replace(_name(row), url=address(row["annotator"]))),
-        Column("languages", "reads (level)", SENTENCE, partial(_languages, called=cache(label_name))),
+        Column("languages", "reads (level)", SENTENCE, partial(_languages, name_of=cache(label_name))),
         *([groups] if grouped else []),
         Column("state", "account", SENTENCE),
         Column("tasks", "tasks", SENTENCE, lambda row: _tasks(row["tasks"])),
@@ -290,10 +290,10 @@ def _tasks(names: list[str]) -> Cell:
     return Cell(f"{', '.join(names[:FEW])}{more}", len(names))
 
 
-def _languages(row: dict[str, Any], called: Called) -> Cell:
+def _languages(row: dict[str, Any], name_of: LabelName) -> Cell:
     """Return a cell with an annotator's languages, highest level first."""
     ordered = sorted(row["languages"].items(), key=lambda of: (-of[1], of[0]))
-    return Cell(", ".join(f"{called(code)} {level}" for code, level in ordered), [code for code, _ in ordered])
+    return Cell(", ".join(f"{name_of(code)} {level}" for code, level in ordered), [code for code, _ in ordered])
 
 
 def _hours(key: str, words: str) -> Column:
@@ -306,7 +306,7 @@ def _hours(key: str, words: str) -> Column:
 def timesheet_csv(rows: Iterable[dict[str, Any]]) -> str:
     """Return the timesheet as CSV, with a row for each annotator, day and task, and hours with two decimal places."""
     rows_as_text = (row | {"day": row["day"].isoformat(), "hours": f"{row['hours']:.2f}"} for row in rows)
-    return written(HEADINGS, ([row[key] for key in TIMESHEET] for row in rows_as_text))
+    return to_csv(HEADINGS, ([row[key] for key in TIMESHEET] for row in rows_as_text))
 
 
 # --- Tests and gold answers
@@ -354,7 +354,7 @@ def _test_state(row: dict[str, Any]) -> Cell:
     return Cell(f"can try again ({row['left']})", 2) if row["left"] else Cell("no tries left", 3)
 
 
-def gold_answers_table(rows: Iterable[dict[str, Any]], sort: str, called: Called) -> Table:
+def gold_answers_table(rows: Iterable[dict[str, Any]], sort: str, name_of: LabelName) -> Table:
     def agreeing(row: dict[str, Any]) -> Cell:
         share = f"{row['right']:,} of {row['asked']:,}"
         return Cell(share, row["right"] / row["asked"]) if row["asked"] else Cell(NOT_MEASURED)
@@ -364,25 +364,25 @@ def gold_answers_table(rows: Iterable[dict[str, Any]], sort: str, called: Called
         TEXT,
         ONE_LANGUAGE,
         Column("purpose", "for"),
-        Column("label", "known answer", says=lambda row: called(row["label"])),
-        Column("said", "most frequent other answer", says=lambda row: called(row["said"])),
+        Column("label", "known answer", says=lambda row: name_of(row["label"])),
+        Column("said", "most frequent other answer", says=lambda row: name_of(row["said"])),
         numbered("asked", "asked"),
         Column("right", "agree", NUMBER, agreeing),
     )
     return table("Known answers", heads, rows, slug="known", sort=sort)
 
 
-def gold_judgments_table(rows: Iterable[dict[str, Any]], sort: str, called: Called) -> Table:
+def gold_judgments_table(rows: Iterable[dict[str, Any]], sort: str, name_of: LabelName) -> Table:
     """Return the table of an annotator's answers to gold items."""
 
     def answer(row: dict[str, Any]) -> Cell:
-        name = called(row["said"])
+        name = name_of(row["said"])
         return Cell(name, name, note="voided" if row["voided"] else "")
 
     heads = (
         timed("at", "when"),
         TEXT,
-        Column("label", "known answer", says=lambda row: called(row["label"])),
+        Column("label", "known answer", says=lambda row: name_of(row["label"])),
         Column("said", "answer", says=answer),
         Column("right", "right", says=lambda row: Cell("yes" if row["right"] else "no", row["right"])),
     )

@@ -20,7 +20,7 @@ WHY = {
     "few": "the corpus has too few posts for this interval width",
     "hidden": "too many of its posts may be hidden among unread posts in other languages",
 }
-CALLED = {"error": "error of the detectors' agreement"}
+MEASURE_NAMES = {"error": "error of the detectors' agreement"}
 
 
 def measure_table(plan: Mapping[str, Any], measure: str) -> Table:
@@ -37,7 +37,7 @@ def measure_table(plan: Mapping[str, Any], measure: str) -> Table:
         _needed("reading", "total read"),
         *(numbers({"alone": "own set", "decoys": "decoys"}) if measure in DESIGNED else []),
     )
-    return table(CALLED.get(measure, measure), heads, rows)
+    return table(MEASURE_NAMES.get(measure, measure), heads, rows)
 
 
 def missing(plan: Mapping[str, Any], measure: str) -> Iterator[str]:
@@ -76,8 +76,8 @@ def without_decoys(plan: Mapping[str, Any]) -> Iterator[str]:
         )
 
 
-def called(measure: str) -> str:
-    return CALLED.get(measure, measure).capitalize()
+def measure_name(measure: str) -> str:
+    return MEASURE_NAMES.get(measure, measure).capitalize()
 
 
 def _needed(key: str, heading: str) -> Column:

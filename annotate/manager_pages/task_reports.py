@@ -333,11 +333,11 @@ def agreement(request: UserRequest, task: Task) -> HttpResponse:
         replicates=REPLICATES,
         table=agreement_report.agreement_table(report, headings, digits=2, on_page=True, sort=sort),
         doubts=agreement_report.doubts(report),
-        label_table=agreement_report.label_table(report, digits=2, sort=sort, called=task.kind.pages.short_name),
+        label_table=agreement_report.label_table(report, digits=2, sort=sort, name_of=task.kind.pages.short_name),
         plot=agreement_report.agreement_plot(report),
         rest_table=agreement_report.rest_table(rest, names, address=address, digits=2, sort=sort),
         differs_table=agreement_report.difference_table(
-            model["differs"][:MOST], address=_unit_url(task), sort=sort, called=task.kind.pages.short_name
+            model["differs"][:MOST], address=_unit_url(task), sort=sort, name_of=task.kind.pages.short_name
         )
         if model
         else None,

@@ -19,9 +19,9 @@ from annotate.reports.tables import (
     NUMBER,
     ONE_LANGUAGE,
     SHORT,
-    Called,
     Cell,
     Column,
+    LabelName,
     Table,
     language,
     many,
@@ -113,20 +113,20 @@ def _parts(report: Section) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]
 
 
 def label_table(
-    report: Section, *, digits: int = 3, shown: int | None = None, sort: str = "", called: Called | None = None
+    report: Section, *, digits: int = 3, shown: int | None = None, sort: str = "", name_of: LabelName | None = None
 ) -> Table | None:
     """Return a table of how reliably annotators distinguish each label from all others, lowest agreement first.
 
     With only two labels, return None, because the alpha of each would equal the overall alpha.
 
     shown: maximum number of rows; None for all.
-    called: function that returns a label's name; None to use the English name.
+    name_of: function that returns a label's name; None to use the English name.
     """
     rows = report[ALL]["by_label"]
     if len(rows) < 3:
         return None
     columns = (
-        Column("label", "label", says=lambda row: called(row["label"]) if called else row["name"]),
+        Column("label", "label", says=lambda row: name_of(row["label"]) if name_of else row["name"]),
         numbered("units", "items with this label"),
         measured("alpha", "alpha against all other labels", digits),
     )
@@ -185,21 +185,21 @@ def rest_table(
 
 
 def difference_table(
-    rows: Sequence[Section], *, address: Address = no_link, sort: str = "", called: Called = str
+    rows: Sequence[Section], *, address: Address = no_link, sort: str = "", name_of: LabelName = str
 ) -> Table:
     """Return a table of the units for which Dawid and Skene's model chooses a label that does not have the most votes.
 
     Rows are sorted by the model's certainty, highest first.
 
     rows: `differs` in the report, or its first rows.
-    called: function that returns a label's name.
+    name_of: function that returns a label's name.
     """
 
     def label_column(key: str, heading: str) -> Column:
-        return Column(key, heading, says=lambda row: Cell(" or ".join(map(called, row[key])), row[key]))
+        return Column(key, heading, says=lambda row: Cell(" or ".join(map(name_of, row[key])), row[key]))
 
     def votes(row: Section) -> Cell:
-        return Cell(", ".join(f"{called(label)}: {number}" for label, number in row["votes"].items()))
+        return Cell(", ".join(f"{name_of(label)}: {number}" for label, number in row["votes"].items()))
 
     def certainty(row: Section) -> Cell:
         return Cell(percent(row["posterior"]), row["posterior"])

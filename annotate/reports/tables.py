@@ -31,7 +31,7 @@ BEGINNING = 140  # maximum length of a text in a cell (characters)
 MANY = 15  # maximum number of rows in a table without a filter
 CELLS = 520  # maximum number of cells of a table on a single page of the site, in whole rows
 ALL = "all"  # name of the row for all languages, although `all` is also a language code
-Called = Callable[[str], str]  # returns the name of a label
+LabelName = Callable[[str], str]  # returns the name of a label
 Row = Any  # usually a dict from a report
 
 
@@ -417,13 +417,13 @@ AS_TEXT = "'"  # prefix for text that a spreadsheet would run as a formula
 def as_csv(table: Table) -> str:
     """Format a table as CSV: the headings, the filtered rows in order, and the total. Numbers are not formatted."""
     headings = [column.heading for column in table.columns]
-    return written(
+    return to_csv(
         headings,
         ([_value(*cell_and_column) for cell_and_column in zip(row, table.columns, strict=True)] for row in table.rows),
     )
 
 
-def written(headings: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
+def to_csv(headings: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
     """Return CSV text in which spreadsheets don't treat any cell as a formula."""
     return "".join(lines(headings, rows))
 
