@@ -90,7 +90,7 @@ def dossier(unit: Unit, annotator: Annotator, posted: QueryDict | None = None) -
         **advice,
         **concept_picker.decision_panel(unit, annotator, blind, posted),
         "own_judgment": own_judgment,
-        "own_said": kind.in_words(own_label, unit),
+        "own_answer": kind.in_words(own_label, unit),
         "taken_back": _withdrawn_label(judgments, annotator),
         "of_one_text": [] if blind else _cases_with_same_text(unit, annotator),
         "copies": 0 if blind else unit.copies.count(),
@@ -450,7 +450,7 @@ def _decision_context(request: UserRequest, annotator: Annotator, task: Task) ->
     """Return the template context with the adjudicator's latest decision, which can be undone."""
     unit = whole_number(request.GET.get("decided"))
     judgment = adjudication.decisions(annotator, task).filter(unit=unit).first() if unit is not None else None
-    return {"just": judgment, "just_said": decision_text(judgment, task) if judgment else ""}
+    return {"latest_decision": judgment, "latest_decision_text": decision_text(judgment, task) if judgment else ""}
 
 
 def unsettle(request: UserRequest, annotator: Annotator, task: Task, unit: int) -> HttpResponse:

@@ -69,7 +69,7 @@ def _render_work(
         unit = leases[0].unit
         language = unit.item.language
         context["changed"] = bool(unit.asked and last and last.unit.asked != unit.asked)
-        context["flag_kept"] = "HTTP_ASSAY_FLAG" in request.META
+        context["is_flag_on_page"] = "HTTP_ASSAY_FLAG" in request.META
         on_page = request.META.get("HTTP_ASSAY_SHOWN")
         context |= (
             item_view.sheet(leases, permit) if on_sheet else item_view.question(leases[0], permit, posted, on_page)
