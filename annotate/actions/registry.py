@@ -85,7 +85,7 @@ COMMANDS = {
         "verify_lots": ("gold_sets", "Repeat the random draws of a gold set, and report differences."),
     },
 }
-# These commands change files of the source code, so they are available only in a checkout.
+# These commands change source files, so they are available only in a checkout.
 if IN_CHECKOUT:
     COMMANDS["For developers"] = {
         "write_docs": ("", "Regenerate the generated parts of the documentation."),

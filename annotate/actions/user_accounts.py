@@ -77,7 +77,7 @@ def mail_invitations(links: Iterable[tuple[User, str]]) -> dict[str, str]:
 
 
 def mail_summary(results: Mapping[str, str]) -> list[str]:
-    """Return sentences about the results of invitation mails. The list is empty if sending was not attempted.
+    """Describe the results of invitation mails in sentences. The list is empty if sending was not attempted.
 
     results: mapping from user name to result
     """

@@ -67,7 +67,7 @@ def check_limit(unit: Unit) -> None:
 def _contest_after_answer(task: Task, stratum: str) -> None:
     """Send all units of a stratum to readers: immediately or, if there are more than AT_ONCE, in a background job.
 
-    Sending thousands of units takes long. The annotator would have to wait for the transaction, and all other users
+    Sending thousands of units is slow. The annotator would have to wait for the transaction, and all other users
     for the lock on the task.
     """
     if task.units.filter(in_strata(task, [stratum]), stage=stages.AGREED).count() <= AT_ONCE:
@@ -86,7 +86,7 @@ def _find_finished_audit(task: int, label: str) -> QuerySet[Task]:
     """Select the task if a label's audit is finished and some units with the label have not been sent to readers.
 
     The subqueries are sorted so that PostgreSQL reads the first row of an index. PostgreSQL plans the query once for
-    all labels. Without the sorting, it would expect an early match and scan the table, which takes long if nothing
+    all labels. Without the sort, it would expect an early match and scan the table, which is slow if nothing
     matches.
     """
     return _select_finished_audit(task, Unit.objects.filter(task=task, agreed_label__range=(label, label)))

@@ -190,7 +190,7 @@ class Checks(QualityControl):
                 units_by_key[key].recheck = True
 
     def decided(self, unit: Unit, answers: Sequence[str], label: str | None) -> tuple[str, str, str] | None:
-        # If the unit has two answers, a second reader has confirmed the first one, so it needs no check.
+        # If the unit has two answers, a second reader has confirmed the label, so it needs no check.
         if unit.recheck and len(answers) == 1 and not is_audit(unit):
             return "checked", stages.ADJUDICATION, ""
         return None

@@ -79,7 +79,7 @@ def _sides(task: Task, comparison: Comparison, first: str) -> Sides:
 
 
 def sides_of_question(question: TrialAnswer) -> Sides | None:
-    """Return the sides of a practice or test question; None if the question does not compare two systems."""
+    """Return the sides of a question in a practice round or test; None if the question does not compare two systems."""
     return _sides(question.trial.task, question.gold_answer.comparison, question.first) if question.first else None
 
 

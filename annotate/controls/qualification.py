@@ -128,7 +128,7 @@ def _state(permit: Permit, language: str, trials: Iterable[Trial], guidelines: G
     current_trials = [trial for trial in language_trials if trial.guidelines.major == major]
     tests = [trial for trial in current_trials if trial.kind == Trial.TEST]
     practised = any(trial.finished_at for trial in current_trials if trial.kind == Trial.PRACTICE)
-    # If both a practice and a test are in progress, the test comes first.
+    # If both a practice round and a test are in progress, the test comes first.
     trial = max((t for t in current_trials if not t.finished_at), key=lambda t: t.kind == Trial.TEST, default=None)
     tries_left = max(0, task.tries - len(tests))
     if language in permit.passed:
@@ -154,7 +154,7 @@ def _state(permit: Permit, language: str, trials: Iterable[Trial], guidelines: G
 
 
 def begin(permit: Permit, language: str, kind: str) -> Trial:
-    """Begin a practice or a test, or return the one in progress.
+    """Begin a practice round or test, or return the one in progress.
 
     A test uses up a try as soon as it begins. A trial begun under an earlier major version of the guidelines is closed,
     and doesn't count as a try under the new version. The caller must have opened a transaction.
@@ -235,9 +235,9 @@ def next_question(trial: Trial) -> TrialAnswer | None:
 
 
 def answer(permit: Permit, question_id: int, label: str, *, is_sure: bool = False) -> TrialAnswer:
-    """Store the answer to a question of a practice or a test.
+    """Store the answer to a question of a practice round or test.
 
-    The answer to the last question finishes the practice or the test. An annotator who passes the test is qualified.
+    The answer to the last question finishes the practice round or test. An annotator who passes the test is qualified.
     Submitting the same answer again has no effect. The caller must have opened a transaction.
 
     label: submitted label, as parsed by the answer form.
@@ -337,7 +337,7 @@ def seen_label(question: TrialAnswer, label: str) -> str:
 
 
 def _answered_questions(trial: Trial) -> list[TrialAnswer]:
-    """Return the answered questions of a practice or a test, with their gold answers loaded."""
+    """Return the answered questions of a practice round or test, with their gold answers loaded."""
     answered = list(trial.answers.filter(answered_at__isnull=False).select_related("gold_answer__item"))
     for question in answered:
         question.trial = trial

@@ -48,10 +48,10 @@ def has_suggested(manifest: Mapping[str, Any], corpus: str, source: str, is_same
 
 
 def build_reference(manifest: Mapping[str, Any]) -> ReferenceOf:
-    """Return a function that computes a row's reference label from its blind answers, or None if it has none.
+    """Return a function that computes a row's reference label from its blind answers; None if it has none.
 
-    Blind answers are those given without a suggestion, among the valid answers that were requested at first. They are
-    aggregated as in the task. If that gives no label, one of them is drawn at random, seeded with the row's id.
+    Only the first valid answers are used, as many as were originally requested. The blind ones, given without a
+    suggestion, are aggregated as in the task. If that gives no label, one is drawn at random, seeded with the row's id.
     """
     task = manifest["task"]
     aggregate = FORMS[task["form"]].aggregations[task.get("aggregation") or "majority"]

@@ -288,7 +288,7 @@ def read_tests(gold: PublishedSet, split: str = TEST) -> dict[str, Tested]:
             ids_of[language] = ids
     if not ids_of:
         raise EvaluationError(
-            f"The set {gold.name} in {gold.folder} has no {split} set to predict. Open a task with "
+            f"The set {gold.name} in {gold.folder} has no {split} split to predict. Open a task with "
             f'--sets "{split} …" and export it.'
         )
     units = _units(ids_of, rows)

@@ -330,7 +330,7 @@ ARTICLES = {
     "ar": r"\sال^|ال",
 }
 UNSEPARATED = ("zh", "ja", "th")  # each character is a word; of these, MLQA covers only Chinese
-# Characters that are words of their own. Words in other scripts stay whole.
+# Characters that count as separate words. Words in other scripts stay whole.
 _SINGLE = "\u0e00-\u0e7f\u3040-\u30ff\u3400-\u4dbf\u4e00-\u9fff"
 
 

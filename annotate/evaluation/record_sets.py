@@ -298,7 +298,7 @@ def _units(folder: Path, unfinished: bool, split: str, *, blind: bool, in_set_on
     )
 
 
-# A unit's language and its probability of being drawn, or None for all units of the language.
+# A unit's language and its probability of being drawn; None covers all of the language's units.
 Stratum = tuple[str, float | None]
 
 
@@ -307,7 +307,7 @@ def _labelled_shares(draws: Iterable[Mapping[str, Any]], columns: "_Columns") ->
 
     A stratum is a language, or a part of it if the draw has parts with different probabilities. Annotation progresses
     at a different pace in each language and part, so labelled units are a random sample only within a stratum. A
-    language has too few labels if one of its strata has fewer than LEAST_COUNT although more units were drawn.
+    language has too few labels if one of its strata has fewer than LEAST_COUNT and is unfinished.
     """
     drawn, labelled = Counter[Stratum](), Counter[Stratum]()
     for draw in draws:

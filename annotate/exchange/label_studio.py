@@ -177,7 +177,7 @@ def _ranges(mark: Mapping[str, Any], texts: Mapping[str, Any]) -> list[tuple[int
 
 
 def _without_spaces(text: Any) -> str:
-    """Return a text without white space, which Label Studio does not write consistently."""
+    """Remove all white space, because Label Studio does not write it consistently."""
     return "".join(text.replace("\\n", "").split()) if isinstance(text, str) else ""
 
 

@@ -206,7 +206,7 @@ def _check_labels(form: str, answers: Sequence[tuple[Item, Answer]]) -> None:
 
 
 def _map_fields(items: Iterable[Item]) -> dict[str, str]:
-    """Return a valid field name for each name in the export, as a mapping from field to name in the export."""
+    """Return a mapping from valid field names to the names in the export."""
     fields: dict[str, str] = {}
     for name in dict.fromkeys(name for item in items for name in item.texts):
         if name.casefold() not in LANGUAGE_NAMES:

@@ -184,7 +184,7 @@ def contested(waiting: Mapping[str, int]) -> str:
 
 
 def closed(done: Mapping[str, Any]) -> str:
-    """Return sentences about the result of `close` in work/closure.py."""
+    """Describe the result of `close` in work/closure.py."""
     open_now = many(done["in_hand"], "item")
     open_note = f" Annotators can still answer the items that they have open ({open_now})." if done["in_hand"] else ""
     status = "has been closed, so annotators no longer receive its items" if done["changed"] else "was already closed"
@@ -205,7 +205,7 @@ def leave_out(task: str) -> str:
 
 
 def reopened(done: Mapping[str, Any]) -> str:
-    """Return sentences about the result of `reopen` in work/closure.py."""
+    """Describe the result of `reopen` in work/closure.py."""
     status = "has been reopened, so annotators receive its items" if done["changed"] else "was already open"
     return f"Task {done['task']} {status}. {_left(done)}"
 

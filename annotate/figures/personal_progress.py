@@ -106,8 +106,8 @@ def answers_by(
 ) -> QuerySet[Judgment]:
     """Return an annotator's valid answers and skips, newest first.
 
-    answer: "answered", "skipped" or a label; a label is compared with the answer after the annotator's changes.
-    words: text to search for in the items of the latest SEARCHED answers.
+    answer: "answered", "skipped" or a label; a changed answer is found by its new label.
+    words: text to search for in the items of the last SEARCHED answers.
     commented: whether to return only answers and skips with a comment.
     """
     judgments = Judgment.objects.live().filter(annotator=annotator, lease__isnull=False)

@@ -158,7 +158,7 @@ def _chance(rows: Source) -> pa.Array:
 def _audit_chance(rows: Source) -> pa.Array:
     """Return the probability that each row was selected for an audit.
 
-    Items that the detectors agree on, and items with declared labels, are audited at random. All other items have the
+    Items that the detectors agree on, and items with declared labels, are audited at random. All other items have
     probability 1.
     """
     chances, paths = rows.export.audit_chances, rows.export.kind.statistics.audit_strata

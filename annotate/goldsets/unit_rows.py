@@ -237,7 +237,7 @@ def _texts(texts: pa.Array) -> pa.StringArray:
 
 def _numbers(numbers: pa.Array) -> pa.StringArray:
     size = np.abs(numbers.to_numpy())
-    # Python and Arrow format these numbers differently, and all other numbers alike.
+    # Python and Arrow format these numbers differently, and all others the same way.
     mask = pa.array((size < 1e-4) | (size >= 1e10) | (size == np.floor(size)))
     texts = numbers.cast(pa.string())
     return pc.replace_with_mask(texts, mask, pa.array(map(repr, numbers.filter(mask).to_pylist()), pa.string()))

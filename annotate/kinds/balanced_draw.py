@@ -237,7 +237,7 @@ def _draw_sets(request: _Request) -> tuple[Sets, dict[str, dict[str, Any]], _Fra
 
 def _read_published(request: _Request, folder: Path) -> tuple[Sets, dict[str, dict[str, Any]], _Frame, Counter[str]]:
     if any(request.sizes.all().values()) or request.apart or request.joint:
-        raise CorpusError("The published lists determine the content of the sets. Remove --sets.")
+        raise CorpusError("The published lists determine what the sets contain. Remove --sets.")
     lists = read_lists(folder, request.languages)
     frame = request.frame(sorted(lists))
     frame_ids = {(document.language, document.id) for document in frame.documents}
@@ -265,7 +265,7 @@ def _read_published(request: _Request, folder: Path) -> tuple[Sets, dict[str, di
 
 # --- Draws whose classes are a predictor's labels.
 #
-# At first, the draw contains just enough documents of each class to fill the sets if all predictions are right. For
+# Initially, the draw contains just enough documents of each class to fill the sets if all predictions are right. For
 # each prediction that annotators reject, annotate/controls/replenishment.py adds the next document in random order.
 # After annotation, annotate/goldsets/export.py assigns the documents to sets.
 

@@ -133,9 +133,9 @@ CLASSES, SYSTEMS = "classes", "systems"
 
 @dataclass(frozen=True)
 class PostSets:
-    """The contents of a design's gold sets. Only designs whose sets measure a predictor of post labels have measures.
+    """The contents of a design's gold sets.
 
-    measures: measures that the sets can estimate, in the order in which reports show them
+    measures: measures that the sets can estimate, in report order; empty unless they measure a predictor of posts
     stem: stem of the file with labels and ids
     includes: function that returns whether a labelled row belongs to the set
     has_negatives: whether the sets have labels such as not-de

@@ -30,7 +30,7 @@ HERE = Path(__file__).parent
 A_DAY, MOST_A_DAY = 50, 1_000
 MOST_SECONDS = 3_600
 BLOCK_KEYS = ("style", "fields")
-# Help texts for the keys of the table [sensitive], shown in the documentation.
+# Help texts for the keys of the `[sensitive]` table, shown in the documentation.
 SENSITIVE_KEYS: Mapping[str, str] = {
     "warning": "the warning that annotators must accept first, in English or by language",
     "a_day": f"the maximum number of a task's items per annotator and day (default {A_DAY})",

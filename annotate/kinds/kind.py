@@ -176,11 +176,11 @@ STYLES: Mapping[str, str] = {
 
 @dataclass(frozen=True)
 class Wording:
-    """The texts of a kind: its question and the names of its fields.
+    """A kind's wording: its question and the names of its fields.
 
     titled_by_task: whether each task's title is its question; if not, all tasks of the kind ask the same question
-    about: function that returns the default title of a task from the codes of its languages, optionally translated;
-        None if all tasks have the kind's title
+    about: function from a task's language codes to its default title, in English unless `is_translated`; None if all
+        tasks have the kind's title
     titles: the kind's question, by language
     field_names: display names, as a mapping from field to language to name
     """

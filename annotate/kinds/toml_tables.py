@@ -131,7 +131,7 @@ class Table:
         return float(value)
 
     def check_layout(self, layout: Collection[object]) -> None:
-        """Raise KindError if the layout is empty, for forms whose annotators need to see something."""
+        """Raise KindError if the layout is empty. Used by forms that must show the item."""
         if not layout:
             raise self.fault("form", "people would see nothing. Add a [[layout]] with a style and fields.")
 

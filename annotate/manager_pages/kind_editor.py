@@ -48,7 +48,7 @@ FORM_LABELS = {
     "spans": "Marked words of a text",
     "text": "Texts that people write and review",
 }
-# Template -> displayed name, in the order of the page.
+# Template -> displayed name, in page order.
 TEMPLATE_LABELS = {
     "sentiment": "Sentiment",
     "topics": "Topic",

@@ -240,7 +240,7 @@ def _raise_audit_share(kind: Kind, design: str, entered: Mapping[str, Any]) -> d
 
     The result is empty if a share was entered or the default is enough. The job shows the larger share.
 
-    entered: input of the action that opens a task, with its corpus
+    entered: input of the action that opens a task, including the corpus
     """
     if "audit_share" in entered or not _has_forecast(kind, design):
         return {}

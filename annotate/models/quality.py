@@ -33,7 +33,7 @@ class GoldAnswer(models.Model):
 
 
 class Trial(models.Model):
-    """A practice round or a qualification test of an annotator, in one of a task's languages."""
+    """An annotator's practice round or qualification test, in one of a task's languages."""
 
     PRACTICE, TEST = "practice", "test"
 

@@ -178,11 +178,11 @@ class Report:
 
         table: name of the table, one of the following.
 
-        rows: the statistics, with measure, one column per slice dimension such as label or language ("" for all units),
-            value, low and high (95% interval; shares from 0 to 1), units (number of units) and note.
-        comparison: the same columns for the comparison of two systems, plus better, p and p_holm.
+        rows: the statistics, with `measure`, one column per slice dimension such as `label` ("" for all units),
+            `value`, `low` and `high` (95% interval; shares from 0 to 1), `units` (number of units) and `note`.
+        comparison: the same columns for the comparison of two systems, plus `better`, `p` and `p_holm`.
         errors: units whose gold label differs from the prediction.
-        confusion: gold, predicted and units.
+        confusion: `gold`, `predicted` and `units`.
 
         Raise AssayError if pandas is not installed, or if the report has no such table.
         """

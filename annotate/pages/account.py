@@ -254,7 +254,7 @@ def account(request: UserRequest) -> HttpResponse:
 
 
 # --- Login. A form that is submitted after the session has ended isn't lost: drafts.js keeps a draft of the typed text
-# and, without JavaScript, the login page carries the whole form in a hidden field, to submit it again after the login.
+# and, without JavaScript, the login page carries the whole form in a hidden field and restores it after login.
 
 FORM = "form"  # query parameter of the login page: the URL that the form was submitted to
 CARRIED = "carried"  # name of the login form's field for the carried form, and salt of its signature
@@ -275,7 +275,7 @@ def welcome() -> str:
 class LogIn(LoginView):
     """The login page.
 
-    A form that was submitted after the session ended is shown again after the login, but only to the same user.
+    A form that was submitted after the session ended is shown again after login, but only to the same user.
 
     ?form=: the URL that the form was submitted to
     """

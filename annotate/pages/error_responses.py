@@ -21,7 +21,7 @@ from annotate.pages.account import previous_page
 from annotate.pages.api_access import PerMinute
 from corpora.system import is_storage_fault
 
-LONG = f"{API}v1/manage/"  # URL prefix of managers' requests, which can take long
+LONG = f"{API}v1/manage/"  # URL prefix of managers' requests, which can be slow
 
 WAIT = 5  # seconds after which a client should repeat a request that was refused because the server is busy
 # Objects that are hidden from a user are reported as missing.

@@ -62,7 +62,7 @@ class HeadersMiddleware(Middleware):
         return response
 
 
-# URL prefixes of annotators' requests, which are short. Managers' requests (LONG) can take long, so they run in
+# URL prefixes of annotators' requests, which are short. Managers' requests (LONG) can be slow, so they run in
 # parallel.
 SHORT = ("/tasks/", API)
 # Maximum number of running or waiting POST requests in a process. On SQLite, each of them occupies a thread.
@@ -112,10 +112,10 @@ IN_ENGLISH = ("/manage/", "/admin/", API, "/docs/")
 class PreferencesMiddleware(Middleware):
     """Apply the user's preferences: set the time zone, the language, and request.preferences for templates.
 
-    Also set request.htmx, which is whether htmx sent the request.
+    Also set request.htmx: whether htmx sent the request.
 
     Without a preferred language, the cookie or the browser determines the language. The API ignores preferences. They
-    are cached in the session, so that only the first request after the login queries the database. A change made in
+    are cached in the session, so that only the first request after login queries the database. A change made in
     another browser therefore takes effect at the next login.
     """
 
@@ -147,7 +147,7 @@ STEPS = ("preview", "choose")
 
 
 class LogInMiddleware(LoginRequiredMiddleware):
-    """Redirect users without a session to the login page, and back to their page after the login.
+    """Redirect users without a session to the login page, and back to their page after login.
 
     Also set two cookies: one identifies the user who may see a carried form again, the other tells drafts.js the number
     of the saved draft.

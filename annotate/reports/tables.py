@@ -165,7 +165,7 @@ class Table:
 
     @property
     def find(self) -> str:
-        """The search words of the table's filter."""
+        """The search terms of the table's filter."""
         return (self.parameters or {}).get(f"find-{self.name}", "").strip()
 
     @property
@@ -224,7 +224,7 @@ class Table:
 
     @cached_property
     def matches(self) -> Sequence[tuple[Cell, ...]]:
-        """The rows that contain every word of the filter, without the total row.
+        """The body rows that contain every search term.
 
         In long lists, numbers are not searched.
         """

@@ -278,7 +278,7 @@ def settle(annotator: Annotator, unit_id: int, answer: Answer) -> Judgment:
 
 
 def discard(annotator: Annotator, unit_id: int, reason: str, comment: str = "") -> Judgment:
-    """Decide to exclude a unit from the gold set because its label cannot be determined.
+    """Vote to exclude a unit from the gold set because its label cannot be determined.
 
     If other adjudicators have already decided on a label, their decisions count too (see `resolve_decisions`).
     """

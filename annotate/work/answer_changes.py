@@ -65,8 +65,8 @@ def _check_queue(permit: Permit, lease: Lease) -> None:
 def undo(annotator: Annotator, task: Task, judgment_id: int | None = None) -> Lease:
     """Undo an answer, a skip or a flag, and lease its unit to the annotator again. Returns the new lease.
 
-    Undo is possible for UNDO_MINUTES, while the annotator may work in the unit's language. Answers that others have
-    given in the meantime remain, and the unit is decided again with the new answer. Decisions by adjudicators and
+    Undo is possible for UNDO_MINUTES minutes, unless the annotator loses access to the unit's language. Answers that
+    others gave in the meantime remain, and the unit is decided again with the new answer. Decisions by adjudicators and
     managers remain in force. Any other unit that the annotator has open returns to its queue.
 
     judgment_id: number of the judgment, None for the last one.

@@ -289,7 +289,7 @@ class _Reassigned:
     work: units of work that the annotator returned or has open.
     gold: gold answers that the annotator returned or has open, unless they are counted under `work`.
     used: gold answers that the draw can no longer assign to the annotator.
-    replaced: units of work that the annotator is not asked about, because they answered a gold answer instead.
+    replaced: units of work that the annotator will not see, because they answered a gold item instead.
     """
 
     work: Counter[str] = field(default_factory=Counter)

@@ -88,7 +88,7 @@ def _voidable(annotator: Annotator, task: Task) -> Judgments:
 def _depends_on(unit: Unit, judgment: Judgment) -> bool:
     """Return whether a unit must be reopened if a judgment on it is voided.
 
-    True if the judgment is an answer, or a skip in the round in which skips exhausted the unit.
+    True if the judgment is an answer, or a skip in the round that ended because too many annotators skipped.
     """
     if judgment.kind == Judgment.ANSWER:
         return True

@@ -332,7 +332,7 @@ def _decide(task: Task, keys: Sequence[int], lookup: _Lookup, *, is_new: bool) -
     keys: primary keys of the units.
     is_new: whether the task is new; all its units are then complete, regardless of redundancy.
     """
-    # Load only the fields that deciding needs. If a quality control needs others, they are loaded on access.
+    # Load only the fields needed for decisions. If a control needs others, they are loaded on access.
     fields = (*_Unit._fields, "item", "task", "label", "agreed_label", "redundancy", "known_answer", "recheck")
     units = Unit.objects.filter(pk__in=listed(keys)).order_by().only(*fields).in_bulk()
     complete = []

@@ -211,8 +211,8 @@ def _place_of(
     if answer is None:
         return None
     check(permit.task.kind, answer, shown)
-    # An answer to a gold answer is too late whenever an answer to the replaced unit would be. Both cases run the same
-    # statements, because the lease is updated only after this check.
+    # An answer to a gold item is too late if an answer to the unit that it replaces would be too late. Both cases run
+    # the same statements, because the lease is updated only after this check.
     place = lease.place
     if is_late:
         free = free_place(unit, others, stand_in=lease.instead_of_id and shown.pk)

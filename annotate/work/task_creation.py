@@ -316,7 +316,7 @@ def _uniform_task(name: str, corpus: Corpus) -> Task:
     """
     task = Task.objects.filter(name=name).first()
     if task is None:
-        raise TaskError(f"There is no task {name!r}. Specify a uniform task of {corpus}.")
+        raise TaskError(f"There is no task {name!r}. Specify a uniform task from {corpus}.")
     draw = task.draw
     if DESIGNS[draw.design].population != STREAM:
         raise TaskError(
@@ -324,7 +324,7 @@ def _uniform_task(name: str, corpus: Corpus) -> Task:
             "Specify a uniform task."
         )
     if draw.corpus_id != corpus.pk:
-        raise TaskError(f"{name} is drawn from corpus {draw.corpus}, not {corpus}. Specify a uniform task of {corpus}.")
+        raise TaskError(f"{name} is drawn from corpus {draw.corpus}, not {corpus}. Specify a uniform task from it.")
     return task
 
 

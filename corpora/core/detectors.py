@@ -266,8 +266,8 @@ def detect_langid(texts: Sequence[str], k: int) -> Rankings:
     shares = np.exp(logs - logs.max(axis=1, keepdims=True))
     totals = shares.sum(axis=1)
     rows = np.arange(len(texts))
-    # If languages tie, the first one wins. Because several langid.py codes may map to the same code of ours, an extra
-    # rank is computed for each duplicate.
+    # If languages tie, the first one wins. Several langid.py codes may map to the same Assay code, so an extra rank
+    # is computed for each duplicate.
     places = np.empty((len(texts), min(k + len(codes) - len(set(codes.tolist())), len(codes))), np.int64)
     for column in places.T:
         column[:] = logs.argmax(axis=1)

@@ -96,7 +96,7 @@ _READ_ALIKE = ("ar", "no", "zh")
 class Meaning(NamedTuple):
     """The likely meaning of a language tag.
 
-    language, script, region: likely subtags; for a variety such as nb, the language is its macrolanguage, such as no
+    language, script, region: likely subtags; for a variety such as `nb`, the language is the macrolanguage (`no`)
     written: language subtag as it appears in the tag
     is_bare: whether the tag consists of a language subtag only
     """

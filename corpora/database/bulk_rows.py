@@ -159,7 +159,7 @@ def _write(table: str, columns: Mapping[str, Sequence[Any]]) -> None:
             for row in zip(*columns.values(), strict=True):
                 copy.write_row(row)
         return
-    # Send values that are the same in all rows only once per statement, which halves the time.
+    # Send columns with a single value only once per statement. This halves the time.
     _, *others = columns
     same = {name: columns[name][0] for name in others if columns[name].count(columns[name][0]) == len(columns[name])}
     different = {name: column for name, column in columns.items() if name not in same}

@@ -356,12 +356,12 @@ def _count_missing(store: Store, corpus_name: str, design: Design) -> dict[str, 
 
 
 def _labels_to_draw(languages: Iterable[str] | None, predictor: Predictor, counts: dict[str, int]) -> list[str]:
-    """Return the labels to draw for, sorted.
+    """Return the sorted labels of the posts to draw.
 
-    languages: the requested labels, or None for all predicted labels
+    languages: the requested labels; None for all predicted labels
     counts: number of posts for each predicted label
 
-    Raise CorpusError if there is no label to draw for, or if the predictor does not assign a requested one.
+    Raise CorpusError if there is no such label, or if the predictor does not assign a requested one.
     """
     codes = sorted(label for label in counts if label in LANGUAGES) if languages is None else sorted(set(languages))
     if not codes:

@@ -323,7 +323,7 @@ class _Records:
     def add_all(self, corpus_name: str, learn_from: str, apart: str, progress: Progress) -> None:
         """Add all records of a corpus.
 
-        Raise CorpusError if no record selected by `learn_from` has a label that is a concept of the vocabulary.
+        Raise CorpusError if no record selected by `learn_from` has a label from the vocabulary.
         """
         learned_field, _, value = learn_from.partition("=")
         for row in declared_records(corpus_name, None, ()):

@@ -69,7 +69,7 @@ _DAMAGE = (lzma.LZMAError, zstd.ZstdError, *BAD_ZIP, zlib.error, EOFError, Value
 
 
 def is_packed(start: bytes) -> bool:
-    """Return whether a file's first bytes are those of a compression format, which may be unsupported."""
+    """Return whether a file's first bytes are those of a compression format, supported or not."""
     return start.startswith((*_MAGIC, *_UNSUPPORTED)) or start[1:4] == _SKIPPED
 
 

@@ -142,7 +142,7 @@ def digest_of(path: Path) -> str:
 
 @dataclass(frozen=True)
 class Source:
-    """An imported file, with its numbers of accepted, duplicate and rejected rows."""
+    """An imported file, with its counts of accepted, duplicate and rejected rows."""
 
     name: str
     sha256: str

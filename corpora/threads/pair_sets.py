@@ -33,7 +33,7 @@ from corpora.threads.scorers import open_filter
 TRAIN, VALID, TEST = SPLITS = ("train", "valid", "test")
 SHARES = (80, 10, 10)
 SMALL = "small_language"
-# `message_digest` is the digest of the message's cell, and `answer` is the reply's cell.
+# `message_digest`: digest of the message's cell. `answer`: the reply's cell.
 _KEPT = pa.schema(
     [
         *(pa.field(name, pa.string()) for name in ("id", "language", "message", "reply", "thread", "message_id")),
@@ -122,7 +122,7 @@ def digest_of_message(message: str) -> str:
 
 
 def _components(store: Store, corpus_name: str) -> pa.Table:
-    """Return a table with each message's digest (`message_digest`) and the `part` that must not be divided.
+    """Return a table of each message's digest (`message_digest`) and its `part`, which must not be split up.
 
     Two threads are connected if they share a message. A part consists of all threads that are connected, directly or
     through other threads. It is named after its smallest digest.

@@ -137,7 +137,7 @@ OF_DOCUMENTS = [
     (DOCUMENTS, of_folder, 1, "Cannot read .*de-en.prediction: Is a directory"),
     (DOCUMENTS, lambda path: path.mkdir(), 1, "contains no prediction files. Add a file for each language pair"),
     (DOCUMENTS, b"sports\n", 1, "The file name FILE.pairs does not show the format"),
-    (DOCUMENTS.replace("topics", "untested"), predictions(), 1, "has no test set to predict. Open a task with --sets"),
+    (DOCUMENTS.replace("topics", "untested"), predictions(), 1, "has no test split to predict. Open a task with"),
     (DOCUMENTS + " --measure recall", predictions(), 1, "--measure cannot be used with .* only with sets of posts"),
     ("evaluate langid --gold topics", None, 1, "Some posts in corpus topics have no votes"),
 ]

@@ -380,7 +380,7 @@ def _align_labels(state: EMState, votes: Floats) -> EMState:
     for start in range(len(state.prior)):
         agree = votes.T @ state.posterior[:, start]
         if (np.diagonal(agree) >= agree.max(axis=0)).all():
-            continue  # no permutation agrees better, and scipy.optimize takes long to load
+            continue  # no permutation agrees better, and scipy.optimize is slow to load
         voted, label = scipy.optimize.linear_sum_assignment(agree, maximize=True)
         if agree[voted, label].sum() > np.trace(agree) + SLACK * len(votes):
             state.posterior[:, start] = state.posterior[:, start, label]

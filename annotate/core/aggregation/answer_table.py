@@ -102,7 +102,7 @@ def majority(answers: Sequence[str], order: Sequence[str] = (), people: int = 0)
 
     answers: one label per annotator, in any order.
     order: not used; accepted because all rules take the order of the grades.
-    people: number of annotators asked at first; by default, the number of answers.
+    people: number of annotators originally asked; by default, the number of answers.
     """
     counts = Counter(answers).most_common(2)
     if not counts:
@@ -129,7 +129,7 @@ Aggregation = Callable[[Sequence[str], Sequence[str], int], str | None]
 
 
 def at_first(people: int, *, stop_early: bool) -> int:
-    """Return how many annotators to ask at first.
+    """Return how many annotators to ask first.
 
     people: number of annotators who may be asked.
     stop_early: whether to ask only the smallest number of annotators who can decide the unit.

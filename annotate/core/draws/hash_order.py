@@ -24,7 +24,7 @@ def lot(seed: str, purpose: str, key: str) -> str:
 def secret_lot(secret: str, purpose: str, key: str) -> str:
     """Hash an id with a secret (64 hex digits).
 
-    The hash is HMAC-SHA256 (RFC 2104), which nobody can predict without the secret.
+    The hash is HMAC-SHA256 (RFC 2104). It is unpredictable without the secret.
     """
     return by_secret(secret)(purpose, key)
 

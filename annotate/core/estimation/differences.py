@@ -24,7 +24,7 @@ def mcnemar(only_first: int, only_second: int) -> float:
     Raise ValueError for a negative count.
     """
     if only_first < 0 or only_second < 0:
-        raise ValueError(f"{only_first} and {only_second} must be counts of items, from 0 up.")
+        raise ValueError(f"{only_first} and {only_second} must be counts of items (0 or more).")
     return min(1.0, 2 * float(scipy.special.bdtr(min(only_first, only_second), only_first + only_second, 0.5)))
 
 

@@ -109,7 +109,7 @@ class Estimate(Interval):
 
     @property
     def sources(self) -> dict[str, float]:
-        """Each source's share of the squared distances of both ends from the value.
+        """Each source's share of the squared distances from the value to the interval's ends.
 
         The shares add up to 1. The mapping is empty if there is no interval.
         """

@@ -206,7 +206,7 @@ class Counts:
         """Return the expected counts for a sample of `size` items with the same design and error rates."""
         judged = self.unread + self.read.sum(axis=(0, 2))
         sample, weight = self.read.sum(axis=2), self.weight.sum(axis=2)
-        if not sample.any():  # nothing was read, so treat all classes and labels alike
+        if not sample.any():  # nothing was read, so treat all classes and labels the same
             sample, weight = sample + SLACK, weight + 1.0
         # Corpus items by class and by the judge's label. If no items with a label were read, the label's items are
         # distributed over the classes like all items.

@@ -221,7 +221,7 @@ def roc_auc(units: ScoredUnits) -> ByLabel:
 
     The area is the probability that a unit with the label scores higher than a unit without it, where a tie counts as
     half (Hanley and McNeil 1982, Radiology 143(1)). The variance is that of DeLong et al. 1988 (Biometrics 44(3)), by
-    group. A figure has no value if all units or no units have the label.
+    group. There is no value for a label that all units or no units have.
     """
     return _by_label(units, _roc_auc)
 
@@ -242,8 +242,8 @@ def average_precision(units: ScoredUnits) -> ByLabel:
     """Estimate the average precision of each label.
 
     This is the mean, over units with the label, of the precision among all units that score at least as high. As in
-    scikit-learn, there is no interpolation, and tied units count together. A figure has no value if all units or no
-    units have the label.
+    scikit-learn, there is no interpolation, and tied units count together. There is no value for a label that all
+    units or no units have.
     """
     return _by_label(units, lambda scores, weights, has: mean_above(scores, weights, has, weights * has))
 

@@ -129,7 +129,7 @@ def disagreement_table(rows: Iterable[Mapping[str, Any]]) -> Table:
 
 
 def language_warnings(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Return a warning for each declared language that has no code, or most of whose pairs are in other languages.
+    """Return a warning for each declared language that has no code, or whose pairs are mostly in other languages.
 
     rows: see `disagreement_table`.
     """
@@ -361,7 +361,7 @@ def _open(path: Path, mode: str = "w") -> Any:
 def _write_responses(folder: Path, responses: Mapping[str, Mapping[str, int]], sizes: Mapping[str, int]) -> None:
     """Write the response set.
 
-    responses: number of pairs of each reply, by language; an added reply without pairs counts as one pair.
+    responses: number of pairs with each reply, by language; an added reply without pairs counts as one pair.
     sizes: number of pairs by language.
     """
     for language, replies in responses.items():

@@ -206,7 +206,7 @@ SYSTEM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}", re.ASCII)
 
 
 def check_system(name: str) -> None:
-    """Raise ValueError if a name is not valid for a system."""
+    """Raise ValueError if a name is not a valid system name."""
     if name in RESERVED_NAMES:
         raise ValueError(f"{name} has a special meaning and cannot be the name of a system. Choose another name.")
     if not SYSTEM.fullmatch(name):

@@ -28,7 +28,7 @@ def majority(answers: Sequence[str], order: Sequence[str] = (), people: int = 0)
     """Return the labels chosen by more than half of the annotators; None if there are none.
 
     order: not used
-    people: number of annotators asked at first. The threshold is half of this number, even if more annotators were
+    people: number of annotators originally asked. The threshold is half of this number, even if more annotators were
         asked later because no label had a majority. If `people` is 0, the threshold is half the number of answers.
     """
     least = needed(people or len(answers))

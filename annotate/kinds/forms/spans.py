@@ -59,7 +59,7 @@ def majority(answers: Sequence[str], order: Sequence[str] = (), people: int = 0)
     the answers are in conflict. Any two spans with a majority occur together in an answer, so they are compatible.
 
     order: not used
-    people: number of annotators asked at first. The threshold is half of this number or half of the number of answers,
+    people: number of annotators originally asked. The threshold is half of this number or half the number of answers,
         whichever is larger.
     """
     votes = Counter(mark for text in answers for mark in text.split())

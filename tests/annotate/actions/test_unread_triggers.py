@@ -170,13 +170,13 @@ def test_what_cannot_be_asked_is_refused_in_a_sentence(stream, make_task):
     for name, value, why in (
         ("predictor", None, r"--predictor is needed to open a task by the unread-triggers design\."),
         ("of", None, r"--of is needed to open a task by the unread-triggers design\."),
-        ("of", "none", r"There is no task 'none'\. Specify a uniform task of few\."),
+        ("of", "none", r"There is no task 'none'\. Specify a uniform task from few\."),
         (
             "of",
             "asked",
             r"Annotators label all posts of asked, .* unread-triggers design\. Specify",
         ),
-        ("of", "other", r"other is drawn from corpus corpus, not few\. Specify a uniform task of few\."),
+        ("of", "other", r"other is drawn from corpus corpus, not few\. Specify a uniform task from it\."),
         ("predictor", "cld2", "cld2 voted in the task stream, so it has the same label as the other voters where they"),
         ("languages", "sw", r"No post of corpus few fits .* any of the languages. People have already read every post"),
         ("window", "2014-07-01..2014-07-02", r"--window is not an option of verify tasks drawn by the unread-trig"),
