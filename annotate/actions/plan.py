@@ -244,7 +244,7 @@ def _panel_notes(forecasts: list[dict[str, Any]], kind: Kind | None, size: int |
 
 
 def _panel_kind(name: str | None, *, of_posts: bool) -> Kind | None:
-    """Return the kind of question, or None for records that can have any label."""
+    """Return the kind of question; None for records that can have any label."""
     if name is None and not of_posts:
         return None
     kind = kind_named(name, "uniform" if of_posts else None)
@@ -289,7 +289,7 @@ def _panel_lines(forecasts: list[dict[str, Any]]) -> list[str]:
 
 
 def _truth(source: str, *, of_posts: bool) -> dict[str, str] | None:
-    """Return a mapping from item id to true label, or None for the labels declared in the corpus."""
+    """Return a mapping from item id to true label; None for the labels declared in the corpus."""
     if source == DECLARED:
         return None
     path = Path(source)

@@ -142,7 +142,7 @@ def _close(
     """Store an answer or a skip. If the next unit is requested, lease it in the same transaction if possible.
 
     fields: the request's validated data
-    answer: takes the task's kind and `fields`, and returns the answer, or None for a skip
+    answer: takes the task's kind and `fields`, and returns the answer (None for a skip)
     """
     with acting(annotator.user, judgments.task_of(annotator, lease).name) as permit:
         closed = judgments.close(permit, lease, answer(permit.task.kind, fields), fields["active_seconds"])

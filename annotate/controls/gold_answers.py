@@ -515,7 +515,7 @@ LEAST_LETTERS = 20
 def _is_quoted(values: list[str], texts: list[str]) -> bool:
     """Return whether one of the texts contains all of an item's values.
 
-    Short items never count as quoted, because their values can occur in a text by chance.
+    Short items never count as quoted, because their values can occur in any text by chance.
 
     values: the item's values, reduced to words by `_words`.
     texts: guidelines, reduced to words and enclosed in spaces.
@@ -525,7 +525,7 @@ def _is_quoted(values: list[str], texts: list[str]) -> bool:
 
 
 def _words(text: str) -> str:
-    """Reduce a text to its words, separated by single spaces, so that Markdown, quotes and line breaks don't matter.
+    """Reduce the text to its words, separated by single spaces, so that Markdown, quotes and line breaks don't matter.
 
     In scripts without spaces between words, each character counts as a word.
     """

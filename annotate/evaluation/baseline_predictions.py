@@ -330,7 +330,7 @@ def _inputs(task: XglueTask, rows: Sequence[Mapping[str, Any]], split: str) -> l
 
 
 def _line(task: XglueTask, scores: Scores) -> str:
-    """Return a prediction's line: a label or a text or, for a page, its expected grade."""
+    """Return a prediction's line: a label, text or, for a page, its expected grade."""
     if task.together:
         return f"{sum(float(label) * score for label, score in scores.items()):.{DIGITS}f}"
     return best(scores)

@@ -385,7 +385,7 @@ def _has_unchecked_adjudicators(uniform: Uniform) -> bool:
 
 
 def list_short_labels(uniform: Uniform) -> str:
-    """Return a text that lists the labels with too few annotated posts, with counts; "" if there are none.
+    """Return a list, as text, of the labels with too few annotated posts, with counts; "" if there are none.
 
     Each label needs LEAST_READ annotated posts and the set LEAST_READ_IN_ALL, or all posts if there are fewer.
     """

@@ -429,7 +429,7 @@ class _Columns:
         offset = 0
         with jsonl.open("rb") as lines:
             for number, line in enumerate(lines, 1):
-                # Skip judgments and transitions, which make up most of a row. They come last, unless a quality control
+                # Skip judgments and transitions, which make up most of a row. They come last, unless a control
                 # adds a column.
                 end = line.find(JUDGMENTS) if line.endswith(b"]}\n") and not reference else -1
                 row = json.loads(line if end < 0 else line[:end] + b"}")

@@ -228,7 +228,7 @@ def _field_name(name: str, taken: Mapping[str, str]) -> str:
 def _drop_incomplete_fields(project: Project, items: Sequence[Item]) -> None:
     """Remove fields that are empty in some items, because every record of a corpus has all fields.
 
-    If no field is complete, keep those with the fewest gaps. Items without a text are then left out.
+    If no field is complete, keep those with the fewest gaps. Items without text are then left out.
     """
     gaps = {
         field: sum(not as_text(item.texts.get(name)).strip() for item in items)
@@ -241,7 +241,7 @@ def _drop_incomplete_fields(project: Project, items: Sequence[Item]) -> None:
 
 
 def _shown_fields(items: Sequence[Item], fields: Mapping[str, str]) -> list[str]:
-    """Return the fields to show to annotators: those in which some value is a text of several words.
+    """Return the fields to show to annotators: those in which some value has several words.
 
     If there are none, return fields with lists of several words, such as the turns of a chat, or else fields with the
     usual names of texts.

@@ -305,7 +305,7 @@ def with_accounts(work: Mapping[int, dict[str, Any]]) -> LazyList:
 def _accounts(people: Collection[int] | None) -> dict[int, dict[str, Any]]:
     """Return annotators' accounts by primary key, as dicts, which takes a fifth of the time of loading models.
 
-    people: primary keys of the annotators, or None for all.
+    people: primary keys of the annotators; None for all.
     """
     columns = ["pk", "adjudicates", "username", "is_active", "password", "last_login"]
     paths = [*columns[:2], *(f"user__{column}" for column in columns[2:])]
@@ -325,7 +325,7 @@ class _Details:
 def _details(people: Collection[int] | None) -> dict[int, _Details]:
     """Return annotators' details by primary key.
 
-    people: primary keys of the annotators, or None for all.
+    people: primary keys of the annotators; None for all.
     """
     details: dict[int, _Details] = defaultdict(_Details)
     chosen = {} if people is None else {"annotator__in": people}
@@ -357,8 +357,8 @@ def _with_account(
 
 
 _COMPARED = LIVE & ANSWER & Q(unit__honeypot=False, unit__stage=stages.LABELLED, unit__redundancy__gt=1)
-# Numbers of judgments. `compared` counts valid answers to labelled units that were assigned to several annotators, and
-# `same` counts the answers among these that match the label.
+# Counts of judgments. `compared` counts valid answers to labelled units that were assigned to several annotators, and
+# `same` counts those of them that match the label.
 _COUNTS = {
     "answers": Count("pk", filter=LIVE & ANSWER),
     "decisions": Count("pk", filter=DECISION),

@@ -159,7 +159,7 @@ def forecast_before(task: Task, stream: Stream, size: int, *, seed: str = "") ->
     Return the result of forecast_of with two additional keys:
 
     people: number of annotators who may work in one of the queues.
-    drawn: a row for each language, most reading first: the expected numbers of posts, agreed posts, people (disputed
+    drawn: a row for each language, most reading first: the expected counts of posts, agreed posts, people (disputed
         posts and audits, which annotators label), audits, checks (by adjudicators) and readers.
     """
     task.pk = UNSAVED

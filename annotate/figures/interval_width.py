@@ -92,7 +92,7 @@ class Stream:
 
 @dataclass(frozen=True)
 class Counted(Stream):
-    """The posts of an existing draw, with actual numbers of audits and checks instead of expected numbers.
+    """The posts of an existing draw, with actual counts of audits and checks instead of expected counts.
 
     audited: number of audits, by label.
     checked: number of checks, by language.
@@ -258,8 +258,8 @@ def width(estimate: Estimate) -> float:
 def strata(measure: str, label: str, stream: Stream, draw: Draw, expected: Expected) -> list[Stratum]:
     """Return the expected strata of a draw: the disputed posts, which are all read, and the agreed posts by label.
 
-    Each language is assumed to have the same frequency among disputed posts, among posts with wrong agreement and among
-    wrong labels as among all posts.
+    Each language is assumed to be as frequent among disputed posts, posts with wrong agreement and wrong labels as it
+    is among all posts.
     """
     part, chances, audits = draw.size / stream.posts, expected.of(stream), stream.audits(draw)
     result = [_disputed_stratum(measure, label, stream, part, chances.disputed)]

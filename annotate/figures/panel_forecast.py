@@ -86,12 +86,12 @@ def forecast_of(
     items, agreed: number of items, and number of items on which the voters agree
     unused: number of posts on which the voters agree but the task does not use the agreement
     invalid: the voters' labels that are not valid answers, see `invalid_votes`
-    known, wrong: number of agreed items with a known true label, and number of wrong agreed labels among these
+    known, wrong: number of agreed items with a known true label, and of these with a wrong agreed label
     error: error of the agreement on these items, see Estimate.as_dict
     earlier: error expected from earlier audits, see `_expected_error`; None if there is no such audit
     labels: a row for each label on which the voters agree, see `_labels`
-    single: for each voter, its name, and the number of items with a vote (voted), among these the number with a known
-        true label (known), and the number of right votes among the latter (right); see `_voter`
+    single: for each voter, its name, the number of items with a vote (voted), how many of these have a known true
+        label (known), and how many of the latter votes are right (right); see `_voter`
     pairs: a row for each pair of voters, see `_pair`
     queues: expected work by language: items (to annotate), disputed, audits and hours
     people, hours: total of these items, and of these hours

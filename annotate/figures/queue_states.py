@@ -117,7 +117,7 @@ def queue_states(task: Task) -> dict[str, Any]:
     leased: number of waiting units that are assigned to an annotator now.
     missing: number of missing answers.
     lacking: number of units that need more answers than there are annotators who may still judge them.
-    readers, passed, agreed, able: numbers of annotators, see _Queue.
+    readers, passed, agreed, able: annotator counts, see _Queue.
     adjudication: number of this queue's units that are waiting for an adjudicator.
     last: time of the last judgment.
     state, stuck, said: the state, whether the queue is stalled, and a sentence about it.

@@ -117,7 +117,7 @@ def _language(task: Task, unit: str = "") -> Coalesce:
 
 
 def progress(task: Task) -> dict[str, Any]:
-    """Return the numbers of units and answers.
+    """Return the counts of units and answers.
 
     The result has `languages`, a list of rows, and `all`, a row with the totals. A row has language, units, done,
     answers (on unfinished units), missing, waiting_copies, and the number of units at each stage.

@@ -282,7 +282,7 @@ class Counts:
 
     has_masks: whether mentions are masked in the rows' texts.
     tallies: number of rows with each value, by tally.
-    numbers: numbers of labelled rows, of copies, and of texts with masked mentions.
+    numbers: counts of labelled rows, of copies, and of texts with masked mentions.
     """
 
     kind: Kind

@@ -105,7 +105,7 @@ def summary(export: Export) -> dict[str, Any]:
     """Return the statistics of a set's labels and documents.
 
     buckets: number of labels in each bucket.
-    splits, all: numbers of documents and labels in each split and in the whole set; splits without documents are
+    splits, all: counts of documents and labels in each split and in the whole set; splits without documents are
         omitted.
     words: mean, median and maximum number of words in each zone of a document, and in all zones.
     apart: total variation distance between the label distributions of each pair of splits, with the 95% range of this

@@ -296,7 +296,7 @@ def _write(folder: Path, sifted: Sifted, design: Design, imported: dict[str, str
 
 
 def unknown_languages(by_label: dict[str, int]) -> dict[str, int]:
-    """Return the labels with unknown languages, and their numbers of posts.
+    """Return the labels with unknown languages, and the number of posts of each.
 
     The label und and the negatives of known languages are not included.
     """

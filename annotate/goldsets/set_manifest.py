@@ -30,7 +30,7 @@ AGREEMENT = (
     *("units", "units_of_two", "annotators", "judgments", "observed", "masi", "jaccard", "unitizing"),
     *("nominal", "ordinal", "ac1", "few_others", "by_label"),
 )
-# The numbers of documents that a balanced draw excludes: those without a class, those with several classes, those with
+# Counts of documents that a balanced draw excludes: those without a class, those with several classes, those with
 # the same text as another document of their class, and those with the same text as a document of a different class.
 LEFT_OUT_OF_FRAME = ("no_class", "several", "equal", "differing")
 

@@ -55,7 +55,7 @@ class Lists:
         return before[self.ends[1:]] - before[self.ends[:-1]]
 
     def first(self, column: str, mask: Mask) -> pa.Array:
-        """Return a column of the first selected value in each row, or None for rows without one.
+        """Return a column of the first selected value in each row; None for rows without one.
 
         mask: whether each entry in `self.values` is selected.
         """
@@ -64,7 +64,7 @@ class Lists:
         return self.values[column].take(pa.array(first, mask=first >= self.ends[1:]))
 
     def last(self, column: str) -> pa.Array:
-        """Return a column of the last value in each row, or None for rows without values."""
+        """Return a column of the last value in each row; None for rows without values."""
         return self.values[column].take(pa.array(self.ends[1:] - 1, mask=self.ends[1:] == self.ends[:-1]))
 
     def tuples(self, *columns: str) -> Iterator[list[tuple[Any, ...]]]:
@@ -146,7 +146,7 @@ TABLES: dict[type[Model], dict[str, pa.DataType]] = {
         **{"round": _COUNT, "at": TIME},
     },
 }
-CHUNK, AT_ONCE = 2_000, 10_000  # numbers of units and of other rows in a batch
+CHUNK, AT_ONCE = 2_000, 10_000  # batch sizes for units and for other rows
 
 
 @dataclass(frozen=True)

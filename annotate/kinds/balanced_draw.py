@@ -106,7 +106,7 @@ class _Request:
     leave_out: Collection[str] = frozenset()
 
     def frame(self, languages: Collection[str] | None, predicted: Mapping[str, str] | None = None) -> _Frame:
-        """Return the frame, with digests in place of the texts, which may not fit into memory.
+        """Return the frame. It contains digests, because the texts may not fit into memory.
 
         predicted: id -> predicted label, to use in place of the declared labels; None to use the declared labels
         """
@@ -142,7 +142,7 @@ def sample_balanced(
 ) -> list[Sample]:
     """Draw a sample for each language, without changing the database.
 
-    Each sample's parameters contain the ids of its sets (IDS), the numbers of documents left out of the frame, the
+    Each sample's parameters contain the ids of its sets (IDS), the counts of documents left out of the frame, the
     classes with too few documents, and the faults of published lists.
 
     test, dev, train: sizes of the sets (documents)

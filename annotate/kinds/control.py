@@ -276,7 +276,7 @@ class QualityControl:
     def columns(self, task: Task) -> Mapping[str, Mapping[int, str]]:
         """Return additional columns of an exported set, as a mapping from name to a unit's primary key to its text.
 
-        Units without a text are missing from the inner mapping.
+        Units without text are missing from the inner mapping.
         """
         return {}
 

@@ -64,7 +64,7 @@ class DrawRequest:
 
 
 DRAW = "The draw"
-# The default numbers of pairs to draw in an audit of a filter, from the kept and from the dropped pairs.
+# The default number of pairs to draw in an audit of a filter, from the kept and from the dropped pairs.
 KEPT, DROPPED = 300, 100
 # Keyword in the option `sets` that allows a smaller train set if a class has too few documents.
 FILL = "fill"

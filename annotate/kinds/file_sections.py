@@ -126,9 +126,9 @@ def _key(table: Table) -> str:
 
 
 def by_language(table: Table, key: str, most: int, language_codes: Collection[str]) -> dict[str, str]:
-    """Return a text by language. The value is either an English text, or a table such as { en = …, de = … }.
+    """Return the text by language. The value is either English text or a table such as { en = …, de = … }.
 
-    most: maximum length of a text (characters)
+    most: maximum length of each text (characters)
     language_codes: codes of known languages
     """
     if key not in table.raw:

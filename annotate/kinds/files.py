@@ -127,7 +127,7 @@ def read_text(path: Path) -> str:
 
 
 def kind_from_text(path: Path, text: str) -> Kind:
-    """Return the kind defined by a text that is not yet saved.
+    """Return the kind defined by text that is not saved yet.
 
     path: file that will have the text; its name is the kind's name, and its folder contains the guidelines
 

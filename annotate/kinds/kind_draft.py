@@ -153,7 +153,7 @@ def _tables(value: object) -> list[Mapping[str, Any]]:
 
 
 def _texts(value: object) -> Texts:
-    """Return a text by language. The value is either an English text, or a table by language."""
+    """Return the text by language. The value is either English text or a table by language."""
     if isinstance(value, str):
         return {ENGLISH: value}
     return {code: text for code, text in _dict(value).items() if isinstance(text, str)}
@@ -195,7 +195,7 @@ def write(text: str, draft: Draft) -> str:
 
 
 def _set(table: MutableMapping[str, Any], key: str, value: Any) -> None:
-    """Set a value, or remove its key if the value is empty. A dict is a text by language."""
+    """Set a value, or remove its key if the value is empty. A dict holds the text by language."""
     current = table.get(key)
     if isinstance(value, dict):
         if _texts(current) == value:
@@ -293,7 +293,7 @@ def _set_tables(document: MutableMapping[str, Any], key: str, rows: Sequence[Map
 
 
 def _lines(text: str) -> Any:
-    """Return a text as a multi-line TOML string. Its line break distinguishes the text from the name of a file."""
+    """Return the text as a multi-line TOML string. Its line break distinguishes the text from the name of a file."""
     string = tomlkit.string(f"{text}\n", multiline=True).as_string()
     return tomlkit.value('"""\n' + string.removeprefix('"""')) if text else ""
 

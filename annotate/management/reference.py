@@ -86,7 +86,7 @@ def table(heads: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
 
 
 def plain(text: str) -> str:
-    """Return a text on a single line, escaped so that it can't form HTML or end a table cell."""
+    """Return the text on a single line, escaped so that it can't form HTML or end a table cell."""
     return re.sub(r"([<|])", r"\\\1", " ".join(text.split()))
 
 

@@ -442,7 +442,7 @@ def reword_error(error: Exception, options: Iterable[Option]) -> ActionError:
 
 
 def relative_paths(text: str) -> str:
-    """Make the paths in a text relative to the inbox or, outside the inbox, to the data folder."""
+    """Make the paths in the text relative to the inbox or, outside the inbox, to the data folder."""
     return text.replace(f"{folder()}/", "").replace(f"{settings.DATA_DIR}/", "")
 
 

@@ -149,7 +149,7 @@ def _find_by_id(task: Task, units: QuerySet[Unit], key: str) -> list[int]:
 def composition(task: Task) -> dict[str, Any]:
     """Count the units by state, queue and label.
 
-    The result has `states`, `languages` and `labels`, which map codes to numbers of units, and `labelled`, the number
+    The result has `states`, `languages` and `labels`, which map codes to unit counts, and `labelled`, the number
     of units with a label. A unit with several labels counts for each of them.
     """
     units, states, languages = task.units.work().order_by(), Counter[str](), Counter[str]()

@@ -30,7 +30,7 @@ from annotate.reports.plots import Mark, Row, forest
 # query also matches as a prefix, because the user may still be typing.
 
 
-LONGEST, MOST, MOST_WORDS = 200, 30, 12  # maximum numbers of characters, results and words
+LONGEST, MOST, MOST_WORDS = 200, 30, 12  # maximum number of characters, results and words
 FEW = 5  # if fewer passages contain all words of the query, passages with some of the words are added
 BEGINNING = 4  # minimum length of a prefix, in characters
 ALIKE = 0.8  # minimum similarity of a suggested word to the word in the query, from 0 to 1
@@ -83,7 +83,7 @@ def search(query: str) -> SearchResults:
 
 
 def _words(text: str) -> list[str]:
-    """Return the words of a text without stop words, or all words if there are only stop words."""
+    """Return the text's words without stop words, or all words if there are only stop words."""
     words = re.findall(r"[^\W_]+", text.lower())
     return [word for word in words if word not in STOP_WORDS] or words
 

@@ -26,12 +26,12 @@ PAIR: {"systems": [a, b], "units", "finished": units, "judgments": counts, "coun
     ESTIMATE} as shares of the judgments, "majority": {answer: n}, "majority_shares": {answer: ESTIMATE} as shares of
     the finished units, "win": ESTIMATE of how often system a is preferred, with a tie as half a win, "p": p-value of
     the sign test, "p_holm": the p-value corrected for all pairs in the section}. An answer is the name of a system,
-    "tie" or, among majorities, "none".
+    "tie" or, for majorities, "none".
 
 ORDER: {"reference": system, "strengths": [{"system", "value", "low", "high"}, ...], "differences": [{"systems": [a, b],
     "value", "low", "high"}, ...], "groups": [[system, ...], ...], "lost": share} (paired_comparisons.py).
 
-SIDES: {"annotator": pk, or None for all, "pseudonym", "judgments": number of judgments with known sides,
+SIDES: {"annotator": pk (None for all), "pseudonym", "judgments": number of judgments with known sides,
     "ties", "first": number of judgments for the first side, "share": ESTIMATE, "p", "out_of_line": bool}
 
 ESTIMATE, MEASURE: as in agreement_statistics.py.

@@ -36,7 +36,7 @@ STATIC = Path(__file__).parents[1] / "static/annotate"
 register = template.Library()
 register.filter("question", lambda task: task.kind.question(task))
 register.filter("titled", lambda task: task.kind.titled(task))
-# For dataset cards: escape a text so that GitHub's Markdown shows it unchanged.
+# For dataset cards: escape text so that GitHub's Markdown shows it unchanged.
 register.filter("marked", stringfilter(escape_markdown))
 register.filter("tex", stringfilter(escape_latex))
 register.filter("code", stringfilter(code))

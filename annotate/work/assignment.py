@@ -89,7 +89,7 @@ def lease_next(permit: Permit, held: Iterable[Lease] | None = None) -> Lease | N
     Returns the annotator's current lease if there is one, and None if no unit is available or all are locked by others.
 
     permit: the annotator's permit.
-    held: the annotator's open leases in the task, or None to query them.
+    held: the annotator's open leases in the task; None to query them.
     """
     annotator, task = permit.annotator, permit.task
     if held is None:
@@ -123,7 +123,7 @@ def _query_held(annotator: int, task: int) -> QuerySet[Lease]:
 
 
 def lease_locked(unit: Unit, permit: Permit, *, sheet: bool = False) -> Lease | None:
-    """Lease a unit of work that the caller has locked, or the unit that a quality control shows in place of it.
+    """Lease a unit of work that the caller has locked, or the unit that a control shows in its place.
 
     Returns None if the last place was taken in the meantime. Both cases run the same statements, so that response times
     do not reveal a replacement.
@@ -168,7 +168,7 @@ def new_lease(shown: Unit, work: Unit, permit: Permit, place: int, *, times: int
     """Create and save a lease.
 
     shown: the unit that the annotator sees.
-    work: the unit of work, which differs from `shown` if a quality control replaced it.
+    work: the unit of work, which differs from `shown` if a control replaced it.
     place: the place on the unit of work that the lease holds.
     times: how many times the unit of work has already been assigned to the annotator.
     how: values of other fields of the lease.

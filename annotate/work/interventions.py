@@ -79,7 +79,7 @@ class VoidResult(NamedTuple):
 def _voidable(annotator: Annotator, task: Task) -> Judgments:
     """Return the judgments that voiding affects: answers, and skips, because they may have exhausted a unit.
 
-    Flags are left out, because a careless annotator may still be right that a text is disturbing.
+    Flags are left out, because a careless annotator may still be right that an item is disturbing.
     """
     judgments = Judgment.objects.live().filter(annotator=annotator, unit__task=task)
     return judgments.filter(kind__in=[Judgment.ANSWER, Judgment.SKIP])

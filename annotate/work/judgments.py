@@ -175,7 +175,7 @@ def _lock_with_leases(permit: Permit, lease_id: int) -> tuple[Unit, list[Lease]]
 
     All changes to a unit and its leases happen under this lock. For a gold answer, the lock is on the unit of work that
     it replaces. no_key prevents a deadlock: otherwise, an extension that adds copies of the unit would wait for this
-    transaction while holding the lock of the task, for which a quality control may make this transaction wait.
+    transaction while holding the lock of the task, for which a control may make this transaction wait.
 
     Raise NotFound if the annotator has no such lease.
     """

@@ -3,7 +3,7 @@
 Callers must clean the texts first (masking.py). The detectors return our label codes (languages.py), and voters.py
 combines their votes. Each model is loaded once per process, when it is first used.
 
-A detector votes on a text only if it recognizes a feature that contains letters. Without any such feature, langid.py
+A detector votes on text only if it recognizes a feature that contains letters. Without any such feature, langid.py
 would return English with a score of 0.169, fastText English with 0.125, and CLD2 the script's default language.
 Features that consist only of punctuation, digits and emoji do not count as evidence. For example, fastText recognizes
 the quotation marks of '"BARACK OBAMA" (ANGELA MERKEL)' and would return English with 0.57.

@@ -80,7 +80,7 @@ def mask_mentions(text: str) -> str:
 
 
 def clean_for_detectors(text: str) -> str:
-    """Return the text as detectors get it, which may be empty."""
+    """Return the text that detectors get. It may be empty."""
     # Addresses with styled letters or invisible characters can only be recognized after `readable` has replaced them,
     # so addresses are removed a second time.
     return " ".join(_without_addresses(readable(_without_addresses(text))).split())

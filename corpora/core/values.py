@@ -83,7 +83,7 @@ def each_once(read: Callable[[Any], Value]) -> Callable[[Any], Value]:
 
 
 def is_empty(text: str) -> bool:
-    """Return whether a text contains no visible character."""
+    """Return whether the text contains no visible character."""
     return not any(character.isprintable() and not character.isspace() for character in text)
 
 
@@ -93,7 +93,7 @@ def word_count(text: str) -> int:
 
 
 def is_removed(text: str) -> bool:
-    """Return whether a text is only a notice that a user or text was removed, such as `[deleted]`."""
+    """Return whether the text is only a notice that a user or text was removed, such as `[deleted]`."""
     if len(text) > _LONGEST_NOTICE:
         return False
     plain = _MARKS.sub(lambda mark: " " if mark[0].isspace() else "", html.unescape(text))
@@ -101,12 +101,12 @@ def is_removed(text: str) -> bool:
 
 
 def is_respelled(text: str) -> bool:
-    """Return whether a text looks like a number reformatted by another program, such as 9.06E+17, or 1.0 for 1."""
+    """Return whether the text looks like a number reformatted by another program, such as 9.06E+17, or 1.0 for 1."""
     return bool(_EXPONENT.fullmatch(text) or _FRACTION.fullmatch(text))
 
 
 def rewritten(text: str) -> bool:
-    """Return whether a text looks like a number that lost its exact value in another program, such as 9.06E+17."""
+    """Return whether the text looks like a number that lost its exact value in another program, such as 9.06E+17."""
     if _EXPONENT.fullmatch(text):
         return True
     match = _FRACTION.fullmatch(text)

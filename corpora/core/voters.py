@@ -249,7 +249,7 @@ class CLD3(PackagedVoter):
 
 @cache
 def _cld3_fallback() -> tuple[str, float]:
-    """Return CLD3's language and probability for a text without words."""
+    """Return CLD3's language and probability for text without words."""
     result = _cld3().FindLanguage(text="")
     return result.language, result.probability
 
@@ -296,7 +296,7 @@ PACKAGED: tuple[type[PackagedVoter], ...] = (Py3Langid, CLD3, Heliport)
 
 # --- Panels.
 
-FEWEST, MOST = 2, 7  # numbers of voters that a panel can have
+FEWEST, MOST = 2, 7  # fewest and most voters that a panel can have
 # The number of a ranked predictor's labels that count as its vote. It is the same as the detectors' default.
 RANKS = 3
 

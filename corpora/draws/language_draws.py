@@ -77,7 +77,7 @@ def sample_recall(
     assigns the language to at least the proportion `share` of these posts. The frame consists of all posts by these
     authors in the window, in any language. Return a sample for each language, sorted by code.
 
-    languages: codes of the requested languages, or None for all languages that the predictor assigns in the corpus
+    languages: codes of the requested languages; None for all languages that the predictor assigns in the corpus
     size: number of posts to draw for each language; a smaller frame is drawn completely
 
     Raise CorpusError if the windows overlap or are empty, or if the corpus lacks authors, times, votes or predictions.
@@ -119,7 +119,7 @@ def sample_triggers(
     A trigger is a post to which the predictor assigns the language. It is unread if the task's voters agreed on a
     different label, so that the post was never shown to an annotator.
 
-    size: number of posts to draw for each language, or None for all
+    size: number of posts to draw for each language; None for all
     of: name of the uniform task
     unread: the voters' agreed label by post id, for all unread posts
     voters: the uniform task's voters

@@ -58,7 +58,7 @@ def count_parts(
     store: store with the view `frame` (columns id and language)
     query: name of a query with the columns id, language and part
     parts: names of the parts
-    languages: codes of the requested languages, or None for all
+    languages: codes of the requested languages; None for all
     leave_out: ids of rows to exclude from the frame
     none: start of the error message for a language without rows, such as "Corpus talk has no pairs"
 
@@ -149,7 +149,7 @@ def sample_filtered(
     Return a sample for each language in which pairs were drawn, sorted by code. Each sample contains kept and dropped
     pairs in random order.
 
-    languages: codes of the requested languages, or None for all
+    languages: codes of the requested languages; None for all
     kept, dropped: number of pairs to draw from each side, over all languages
     leave_out: ids of pairs to exclude from the frame, such as pairs with gold answers
 
@@ -207,7 +207,7 @@ def sample_contrasted(
     For records, return a sample for each language in which records were drawn. For posts, return a single sample.
 
     systems: names of two predictors of the corpus, such as mine@1
-    languages: for records, codes of the requested languages, or None for all
+    languages: for records, codes of the requested languages; None for all
     size: number of rows to draw, over all languages
     labels: labels that annotators can choose
     of_records: whether the corpus contains records rather than posts
@@ -248,7 +248,7 @@ def sample_contrasted(
 def _label_table(corpus_name: str, systems: Sequence[Predictor], labels: Collection[str] | None) -> pa.Table:
     """Return a table that maps each label of both systems to the label used in the comparison.
 
-    labels: the task's labels for records, or None for posts
+    labels: the task's labels for records; None for posts
     """
     folded = coarse_by_label([predictor.mapping for predictor in systems])
     if labels is not None:
@@ -307,7 +307,7 @@ def sample_records(
     Return a sample for each language, sorted by code. If a language has fewer records or groups than requested, all of
     them are drawn.
 
-    languages: codes of the requested languages, or None for all languages in the corpus
+    languages: codes of the requested languages; None for all languages in the corpus
     size: number of records to draw in each language, or of groups if `together` is set; None for all
     together: a field; records with the same value form a group, and all records of a group are drawn together
     leave_out: ids of records to exclude from the frame, such as records with gold answers
@@ -366,7 +366,7 @@ def _languages_to_draw(
 ) -> list[str]:
     """Return the codes of the languages to draw from, sorted.
 
-    languages: the requested codes, or None for all
+    languages: the requested codes; None for all
     counted: rows of engines/sql/record_counts.sql by language
 
     Raise CorpusError if no language is requested, or if a language has no records that can be drawn.

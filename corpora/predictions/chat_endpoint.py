@@ -164,7 +164,7 @@ def _is_plain(text: str) -> bool:
 
 
 def without_key(text: str) -> str:
-    """Redact the key from a text returned by an endpoint."""
+    """Redact the key from text returned by an endpoint."""
     return text.replace(settings.ENDPOINT_KEY, "[key]") if settings.ENDPOINT_KEY else text
 
 

@@ -201,7 +201,7 @@ def read_predictions(
     Labels are renamed and checked in the same way as in import_predictions.
 
     also: additional valid labels (see read_label)
-    only: ids to read, or None for all; rows with other ids are skipped
+    only: ids of the rows to read; None for all
 
     Raise CorpusError if the file has a fault.
     """
@@ -236,7 +236,7 @@ def read_lines(
     """Yield each prediction in a file with its line number.
 
     notes: collects the notes on the file
-    only: ids to read, or None for all; rows with other ids are skipped
+    only: ids of the rows to read; None for all
 
     Raise CorpusError if a row is invalid. Unknown labels are reported in a single error.
     """

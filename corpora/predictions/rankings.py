@@ -85,7 +85,7 @@ def read_run(
     """Read a run.
 
     documents: ids of the requested documents
-    labels: valid labels, or None if any label is valid
+    labels: valid labels; None if any label is valid
     progress: called with the number of bytes read
 
     Raise CorpusError if a line is invalid or contradicts an earlier line.

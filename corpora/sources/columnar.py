@@ -125,7 +125,7 @@ def _arrow_file(
 ) -> Iterator[tuple[Iterable[pa.RecordBatch], pa.Schema, int]]:
     """Open an Arrow file or stream. Yield its batches, its schema, and the number of batches (0 if unknown).
 
-    included: indexes of the columns to read, or None for all
+    included: indexes of the columns to read; None for all
     """
     options = pa.ipc.IpcReadOptions(included_fields=None if included is None else list(included))
     with unpacked_file(path) as plain, pa.memory_map(str(plain)) as source:

@@ -145,7 +145,7 @@ def terms_of(
 
     Missing values are replaced: fields with those of the corpus, and all others with the document format's defaults.
 
-    manifest: the corpus's manifest, or None for a new corpus
+    manifest: the corpus's manifest; None for a new corpus
     fields, language, labels: the user's values, or empty values
     """
     if (kind := DOCUMENTS.get(format or "")) is None:

@@ -42,7 +42,7 @@ def join_articles(articles: Iterable[str]) -> str:
 
 
 def split_articles(text: str) -> list[str]:
-    """Split a text into its articles, which were joined by `join_articles`."""
+    """Split the text into its articles, which were joined by `join_articles`."""
     lines_by_article = (part.split("\n") for part in text.split(_SEPARATOR)) if text else ()
     return ["\n".join(line if line.strip(_FILLER) else line[:-1] for line in lines) for lines in lines_by_article]
 

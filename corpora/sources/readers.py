@@ -139,7 +139,7 @@ def read_rows(
 
     max_line: maximum length of a line (bytes) or cell (characters)
     progress: called with the number of bytes read
-    text_format: encoding and delimiter of the file, or None to detect them
+    text_format: encoding and delimiter of the file; None to detect them
 
     Raise CorpusError if the file cannot be read.
     """
@@ -347,7 +347,7 @@ def header_of(path: Path, format: str, objects: int = 1, text_format: text.TextF
     objects.
 
     objects: number of JSON objects whose keys are used
-    text_format: encoding and delimiter of the file, or None to detect them
+    text_format: encoding and delimiter of the file; None to detect them
     """
     with explain_damage(path, format):
         return list(_names(path, format, objects, text_format or text.text_format_of(path, format)))

@@ -612,7 +612,7 @@ def _lines_beyond_ascii(file: BinaryIO, most: int) -> Iterator[tuple[bytes, bool
 
 
 def _is_western(text: bytes) -> bool:
-    """Return whether a text is probably Windows-1252, a superset of ISO-8859-1.
+    """Return whether the text is probably Windows-1252, a superset of ISO-8859-1.
 
     Accented letters in Latin script are usually isolated, whereas non-ASCII letters in other scripts are consecutive.
     """

@@ -174,7 +174,7 @@ def declared_records(
 ) -> Iterator[dict[str, Any]]:
     """Yield the records with their declared labels as dicts (id, language, fields, declared), sorted by id.
 
-    languages: codes of the requested languages, or None for all
+    languages: codes of the requested languages; None for all
     fields: fields that the corpus must have
 
     Raise CorpusError if the corpus contains posts, lacks a field, or has no records in a requested language.

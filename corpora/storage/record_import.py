@@ -36,7 +36,7 @@ class Terms:
     declared: column with the records' labels, or ""
     may_be_empty: fields that may be empty, in addition to those of a document format
     columns: column names of the files, by our field names, where they differ
-    format: format of the files, or None to detect it
+    format: format of the files; None to detect it
     encoding, delimiter: encoding and delimiter of the files (sources/text.py), or "" to detect them
     max_line: maximum length of a line (bytes)
     unescape: whether to decode HTML entities in the texts of messages
@@ -130,7 +130,7 @@ def _is_plain(value: str) -> bool:
 class CheckedFile:
     """A file that has passed the checks before an import.
 
-    text_format: encoding and delimiter, or None if the file is too large to be certain
+    text_format: encoding and delimiter; None if the file is too large to be certain
     """
 
     path: Path

@@ -188,7 +188,7 @@ def is_within(dates: Dates, language: str, posted_at: datetime | None) -> bool:
 
 
 def is_notice(text: str) -> bool:
-    """Return whether a text is only a notice that a message was deleted or removed."""
+    """Return whether the text is only a notice that a message was deleted or removed."""
     return text.lstrip().lower().startswith(REMOVED) or is_removed(text)
 
 
@@ -203,7 +203,7 @@ def pair_text(message: str, reply: str) -> str:
 
 
 def cell(text: str) -> str:
-    """Return a text as a cell of a published file. Texts with the same cell are treated as equal.
+    """Return the text as a cell of a published file. Texts with the same cell are treated as equal.
 
     White space is normalized, and byte order marks are removed, because some readers drop them.
     """

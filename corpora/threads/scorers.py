@@ -61,7 +61,7 @@ def open_filter(corpus_name: str, manifest: Manifest | None = None) -> Iterator[
 
 
 def filter_counts(corpus_name: str, manifest: Manifest | None = None) -> dict[str, int]:
-    """Return the numbers of pairs, of dropped pairs, and of pairs with a missing score."""
+    """Return the counts of pairs, of dropped pairs, and of pairs with a missing score."""
     with open_filter(corpus_name, manifest) as store:
         [counts] = store.fetch("filter_counts")
     return counts

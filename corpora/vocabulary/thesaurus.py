@@ -193,7 +193,7 @@ def read_key(value: object, what: str = "id") -> str:
 
 
 def read_label(value: object, key: str) -> str:
-    """Return a concept's label with white space collapsed to single spaces, which may be "".
+    """Return a concept's label, possibly "", with white space collapsed to single spaces.
 
     key: id of the concept
 

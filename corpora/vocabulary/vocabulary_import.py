@@ -274,7 +274,7 @@ class Imported:
     """The result of an import.
 
     version: number of the version; in a dry run, the number that it would get
-    before: number of the newest version before the import, or None if there was none
+    before: number of the newest version before the import; None if there was none
     changes: changes since that version
     already: whether a version already had the same content, so that nothing was imported
     """

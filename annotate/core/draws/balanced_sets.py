@@ -66,7 +66,7 @@ class Sizes(NamedTuple):
 class Shortage(NamedTuple):
     """A class with fewer documents in a set than requested.
 
-    requested, available: numbers of documents.
+    requested, available: document counts.
     """
 
     language: str
@@ -150,7 +150,7 @@ def draw_balanced_sets(
 ) -> BalancedSets:
     """Build the balanced sets of each language. The result does not depend on the order of the documents.
 
-    Documents that share a value of `apart` form a group, which may have documents in several languages. The groups are
+    Documents that share a value of `apart` form a group, even across languages. The groups are
     processed in random order. Each group is assigned to the part (test, dev or train) that can still use the most of
     its documents. Documents that the part doesn't need are left out.
 

@@ -19,7 +19,7 @@ def mcnemar(only_first: int, only_second: int) -> float:
     + only_second, 1/2), and at most 1 (Dietterich 1998, Neural Computation 10(7), section 3.1, gives the approximate
     test).
 
-    only_first, only_second: numbers of items on which only the first or only the second predictor is right.
+    only_first, only_second: counts of items on which only the first or only the second predictor is right.
 
     Raise ValueError for a negative count.
     """

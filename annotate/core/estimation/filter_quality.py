@@ -152,7 +152,7 @@ def _ends(parts: Sequence[Part]) -> tuple[float, float]:
 
 
 def _effective_counts(parts: Sequence[Part]) -> tuple[float, float]:
-    """Return the effective numbers of items read and of positives among them, for all parts together.
+    """Return the effective counts of items read and of positives among them, for all parts together.
 
     The effective size is the smallest of three, which are computed from the weights of all items read, of the positives
     and of the negatives.
@@ -204,14 +204,14 @@ def _recall_end(retained: Part, dropped: Part, tail: float) -> float:
 
 
 def _positives(part: Part) -> tuple[np.ndarray, np.ndarray]:
-    """Return the possible numbers of positives in a part, ascending, with their probabilities."""
+    """Return the possible counts of positives in a part, ascending, with their probabilities."""
     numbers, chances = _unread_positives(part.size - part.read, part.read, part.positives)
     return part.positives + numbers, chances
 
 
 @lru_cache(maxsize=64)
 def _unread_positives(unread: int, read: float, positives: float) -> tuple[np.ndarray, np.ndarray]:
-    """Return the possible numbers of positives among the unread items, ascending, with their probabilities."""
+    """Return the possible counts of positives among the unread items, ascending, with their probabilities."""
     a, b = positives + 0.5, read - positives + 0.5
     if unread > MOST:
         return unread * scipy.special.betaincinv(a, b, _midpoints(MOST)), np.full(MOST, 1 / MOST)

@@ -357,7 +357,7 @@ def _discount(rank: int) -> float:
 
 
 def by_query(pages: Iterable[tuple[str, float, float]]) -> tuple[list[float], int, int]:
-    """Return the nDCG of each query with two or more pages, and the numbers of single and irrelevant queries (Ranked).
+    """Return the nDCG of each query with two or more pages, and the counts of single and irrelevant queries (Ranked).
 
     pages: (query, grade, prediction) tuples. The pages of a query must be consecutive.
     """

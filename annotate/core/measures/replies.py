@@ -117,7 +117,7 @@ def _words(text: str) -> list[str]:
 
 
 def ngrams(words: Sequence[str], n: int) -> list[tuple[str, ...]]:
-    """Return the n-grams of a text in order, including repeats."""
+    """Return the text's n-grams in order, including repeats."""
     return list(zip(*(words[start:] for start in range(n)), strict=False))
 
 

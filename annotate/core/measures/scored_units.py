@@ -295,7 +295,7 @@ def proportion(
     plain counts, there is no interval with fewer than LEAST_LEFT_OUT groups.
 
     hits: whether each unit is a hit, (n,).
-    ends: function from the numbers of hits and of units to the ends of the interval.
+    ends: function from the counts of hits and units to the ends of the interval.
     """
     if not units.groups:
         return Figure(None, reason=NO_UNITS)

@@ -1,4 +1,4 @@
-"""The answer form for a text that annotators write, such as a question about a passage or the title of an article.
+"""The answer form for text that annotators write, such as a question about a passage or the title of an article.
 
 The canonical text is normalized to NFC, on one line with single spaces. A reviewer's answer is the same text to accept
 it, a different version to correct it, or REJECTED.
@@ -25,7 +25,7 @@ _FORBIDDEN = ("Cc", "Cs")
 # Characters that set the direction of the following text, until the matching terminator (Unicode Standard Annex 9).
 _TERMINATORS = {"LRE": "PDF", "RLE": "PDF", "LRI": "PDI", "RLI": "PDI", "FSI": "PDI"}
 _OVERRIDES = ("LRO", "RLO")
-# How the parts of a text differ between two versions.
+# How parts differ between two versions of a text.
 SAME, ADDED, REMOVED = "same", "added", "removed"
 # Characters of scripts without spaces, each with the vowel signs and tone marks that follow it.
 _UNSPACED = f"[{UNSPACED}]"
@@ -149,7 +149,7 @@ class Text(Labels):
 
 
 def canonical(text: str) -> str:
-    """Return a text in NFC on one line, without white space at its ends."""
+    """Return the text in NFC on one line, without white space at its ends."""
     return " ".join(unicodedata.normalize("NFC", text).split())
 
 
