@@ -18,7 +18,7 @@ from deploy import MaskingFormatter
 from deploy.sqlite import base
 from deploy.thread_worker import Worker
 
-SILENT_SECONDS = 60  # maximum time for which the kernel holds back a connection without data
+SILENT_SECONDS = 60  # maximum time that the kernel holds back a connection without data
 
 
 class MaskedLogger(Logger):

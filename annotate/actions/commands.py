@@ -130,7 +130,7 @@ class Command(BaseCommand):
 
     def create_parser(self, prog_name: str, subcommand: str, **kwargs: Any) -> CommandParser:
         subcommand = self.name or subcommand
-        # `conflict_handler` lets a command replace Django's --version with an option of its own.
+        # `conflict_handler` lets a command replace Django's --version with its own option.
         parser = super().create_parser(prog_name, subcommand, conflict_handler="resolve", **kwargs)
         parser._positionals.title, parser._optionals.title = NEEDED, OTHERS
         # In the help, list options without a group after the groups.

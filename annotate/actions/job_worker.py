@@ -207,7 +207,7 @@ def _exit_if_cancelled(cancel_file: Path) -> None:
 
 
 class JobProgress(Progress):
-    """Writes a job's progress to a file, from which the pages show it."""
+    """Writes a job's progress to a file that the pages read."""
 
     def __init__(self, folder: Path) -> None:
         self._file, self._last_write = folder / "progress.json", 0.0

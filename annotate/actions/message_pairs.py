@@ -51,7 +51,7 @@ def _check_threads(values: Values) -> Values:
 
 
 def _days(option: str, texts: list[str]) -> dict[str, str]:
-    """Parse texts such as en=2018-01-01 or 2018-01-01. Return a mapping from language ("" if none) to day."""
+    """Parse texts such as `en=2018-01-01` or `2018-01-01`. Return a mapping from language ("" if none) to day."""
     days = {}
     for text in texts:
         language, _, day = text.rpartition("=")

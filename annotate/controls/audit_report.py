@@ -1,4 +1,4 @@
-"""Results of the audit of the detectors' agreement, and the sentences, table and plot that present them.
+"""Audit results for the detectors' agreement, and the sentences, table and plot that present them.
 
 agreement_audit.py draws the audit sample, and sends languages that fail the audit to people.
 """

@@ -152,7 +152,7 @@ def remarks(language: str, results: Mapping[str, Any]) -> list[str]:
 
 
 def class_progress_table(rows: Sequence[Mapping[str, Any]]) -> Table:
-    """Return a table of the progress of each class.
+    """Return a table of each class's progress.
 
     rows: result of `class_progress`.
     """

@@ -151,7 +151,7 @@ def flag(text: str) -> bool:
 
 
 def format_value(value: Any) -> str:
-    """Format a value as text, from which the option's parser restores the value."""
+    """Format a value as text that the option's parser converts back to the value."""
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, tuple):

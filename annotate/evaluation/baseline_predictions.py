@@ -58,7 +58,7 @@ class Plan:
     """The baselines of a set.
 
     models: mapping from name to title and model.
-    write: writes a model's predictions to a path, to which it may add a suffix, and returns the path written.
+    write: writes a model's predictions to a path, possibly with an added suffix, and returns the path written.
     notes: sentences on what the baselines are trained and measured on.
     options: options of `evaluate`.
     """

@@ -43,7 +43,7 @@ class Tested:
     """The test set of a language.
 
     file: path of the list of documents, within the set's folder.
-    ids: id of each document, in the order of the file.
+    ids: id of each document, in file order.
     truth: class of each document.
     strata: stratum of each document: its class if the set has a fixed number of documents per class.
     units: unit number of each document, shared by translations of the same document. None if the set does not show

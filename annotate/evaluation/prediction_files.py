@@ -34,7 +34,7 @@ REFUSED = ""  # replaces the label if the system gave none, which counts as a wr
 
 @dataclass(frozen=True)
 class Predictions:
-    """A system's predictions for the units of a set, in the order of the units.
+    """A system's predictions for the units of a set, in unit order.
 
     labels: predicted label of each unit, REFUSED if there is none, (n,).
     scores: probability of each of the set's labels, (n, K); None if the file has only labels.
@@ -351,7 +351,7 @@ def describe_system(name: str) -> dict[str, str]:
 
 
 def read_id_rows(path: Path, format: str, columns: Columns) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
-    """Yield the line number, the id and the cells of each row of a table.
+    """Yield each table row's line number, id and cells.
 
     Raise EvaluationError for a row that cannot be read.
     """

@@ -423,7 +423,7 @@ class _Columns:
     def read(self, jsonl: Path, reference: ReferenceOf | None = None, reasons: Sequence[str] = ()) -> None:
         """Read the rows of a file.
 
-        reference: returns the label that replaces a row's own; rows for which it returns None are not measured.
+        reference: returns the label that replaces a row's own; rows where it returns None are not measured.
         reasons: for a file of left-out rows, the reasons whose rows are measured anyway.
         """
         offset = 0

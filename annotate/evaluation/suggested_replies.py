@@ -37,7 +37,7 @@ from corpora.threads.messages import comparison_key
 from corpora.threads.pair_sets import MOST, OF_LANGUAGE, TEST, VALID, examples
 
 Pair = tuple[str, str]  # message, reference reply
-# For each language, an example for each measured test pair, in the order of the set.
+# For each language, an example for each measured test pair, in set order.
 Measured = Mapping[str, list[Example]]
 # Measures that count only examples whose reference reply is in the response set.
 RETRIEVED = ("p1", "mrr", "macro_mrr")
@@ -49,7 +49,7 @@ TEXTS = texts("replies")
 class Tested:
     """The test data of a language.
 
-    pairs: the test pairs, in the order of the set.
+    pairs: the test pairs, in set order.
     responses: the replies of the response set.
     random: number of random replies.
     """
@@ -63,7 +63,7 @@ class Tested:
 class SuggestedReplies:
     """A system's suggested replies.
 
-    replies: for each language, the suggested replies for each test pair, in the order of the set.
+    replies: for each language, the suggested replies for each test pair, in set order.
     ranks: for each language with a rank file, the rank of each test pair's reference in the random set.
     notes: sentences for the report, such as on test pairs without predictions and on ignored files.
     """
@@ -95,7 +95,7 @@ def read_tests(gold: PublishedSet, split: str = TEST) -> dict[str, Tested]:
 
 
 def read_pairs(gold: PublishedSet, split: str, language: str) -> list[Pair]:
-    """Return a split's messages and replies in a language, in the order of the set."""
+    """Return a split's messages and replies in a language, in set order."""
     paths = sorted((gold.folder / split / language).glob("*.tsv*"))
     return [(message, reply) for path in paths for message, reply, *_ in _cells(path, 4)]
 

@@ -120,7 +120,7 @@ def _multinomial(problem: Problem, labels: Sequence[str], train: Any, test: Any)
 
     model = LogisticRegression(C=C, solver="lbfgs", max_iter=1000, random_state=0)
     model.fit(train, [document.labels[0] for document in problem.train])
-    return np.asarray(model.predict_proba(test), dtype=np.float64)  # columns in the order of `labels`: both are sorted
+    return np.asarray(model.predict_proba(test), dtype=np.float64)  # columns in `labels` order: both are sorted
 
 
 def _one_vs_rest(problem: Problem, labels: Sequence[str], train: Any, test: Any) -> Floats:

@@ -49,7 +49,7 @@ def recognize_tool(paths: Sequence[Path], faults: list[str]) -> tuple[Tool, Iter
     """Return the tool that wrote an export, and the objects of all its files.
 
     paths: files and folders of the export
-    faults: list to which a sentence is added for each line that cannot be read
+    faults: list that receives a sentence for each unreadable line
 
     Raise ProjectError if no tool recognizes the export, and CorpusError if a file cannot be read.
     """

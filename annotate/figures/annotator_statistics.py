@@ -56,7 +56,7 @@ def people(task: Task) -> list[dict[str, Any]]:
     answers, skips: number of valid answers and valid skips.
     taken_back: number of judgments withdrawn by the annotator.
     voided: number of judgments voided by a manager.
-    last: time of the last of these judgments.
+    last: time of the last such judgment.
     given_back, ran_out: number of assigned units that the annotator returned, and that expired without an answer.
     known: asked, right, and accuracy with its interval, on hidden gold items, including voided answers.
     may: queues in which the annotator may work now.
@@ -144,7 +144,7 @@ def label_counts(task: Task) -> dict[int | None, LabelCounts]:
 def person(task: Task, annotator: Annotator, counts: Mapping[int | None, LabelCounts]) -> dict[str, Any]:
     """Return an annotator's labels and gold answers, as lists of rows under the keys `labels` and `known`.
 
-    counts: result of label_counts, which may be cached.
+    counts: result of label_counts, possibly cached.
 
     labels: most frequent labels first, with label, own (share of the annotator's answers with this label) and all
         (share of all annotators' answers with this label).
@@ -285,7 +285,7 @@ NO_WORK: dict[str, Any] = {
 def with_accounts(work: Mapping[int, dict[str, Any]]) -> LazyList:
     """Return a row for each annotator, sorted by name, with their current account and their work.
 
-    work: result of everybody, which may be cached.
+    work: the result for all annotators, possibly cached.
 
     In addition to the keys of their work, a row has annotator, name, username, active, adjudicates, languages (levels
     by code), groups, state (how the annotator can log in) and last, which includes their last login.
@@ -402,7 +402,7 @@ def _gold_accuracy() -> dict[int, dict[str, Any] | None]:
 def at_work_now() -> dict[str, Any]:
     """Return the current activity, as a dict with:
 
-    people: number of annotators with a judgment within the last AT_WORK.
+    people: number of annotators with a judgment in the last hour (AT_WORK).
     hour, today: number of valid answers in the last hour, and since midnight.
     at: time of these numbers.
     """

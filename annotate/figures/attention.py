@@ -88,7 +88,7 @@ class Attention:
 
 
 def attention(rows: Iterable[Mapping[str, Any]], states: Mapping[str, Any]) -> Attention:
-    """Return the current list. The arguments are the statistics from `all_tasks`, which may be cached."""
+    """Return the current list. The arguments are statistics from `all_tasks`, possibly cached."""
     # Statistics from the cache don't include tasks opened since then, and may include tasks closed since then.
     tasks = {task.name: task for task in Task.objects.filter(is_open=True).only("name", "members_only")}
     open_rows = [row for row in rows if row["name"] in states and row["name"] in tasks]

@@ -30,7 +30,7 @@ PAGES = ("progress", "items", "people", "labels", "agreement", "preferences", "q
 OF_ALL = ("tasks", "dates", "everybody")  # pages with statistics on all tasks
 HOUR, DAY = 3600, 24 * 3600  # seconds
 PATIENCE = 0.15  # how long a page waits for statistics that are not cached, in seconds
-CHANGED = "changed"  # cache key of the time of the last invalidation
+CHANGED = "changed"  # cache key for the last invalidation time
 
 logger = logging.getLogger(__name__)
 _running: dict[str, Thread] = {}

@@ -12,7 +12,7 @@ These quantities are unknown, so they are drawn at random:
 - The days on which annotators work, when they start, and whether they stay.
 - The share of skipped units, and the share of units that go to adjudicators.
 
-An annotator who works in several languages gets units in the order of the draw (see work/assignment.py), so the
+An annotator who works in several languages gets units in draw order (see work/assignment.py), so the
 annotator's time goes to the queue that is furthest behind.
 """
 

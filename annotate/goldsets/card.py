@@ -82,7 +82,7 @@ def card_of(export: Export, manifest: dict[str, Any], names: Mapping[str, Any]) 
     if kind.labels_are_languages:
         draw_languages = [draw["language"] for draw in manifest["draws"] if draw["language"]]
         languages = draw_languages or [label for label in counts["by_label"] if label != UND]
-    # List the detectors in the order of registration. Their order in the database may differ.
+    # List the detectors in registration order. Their order in the database may differ.
     voted = {name for panel in manifest["detectors"] for name in panel} or {*DEFAULT.voters}
     voters = {name: VOTERS[name].title for name in VOTERS if name in voted}
     voters |= {name: name for name in sorted(voted.difference(VOTERS))}

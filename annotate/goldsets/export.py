@@ -187,7 +187,7 @@ def _find_labelled(task: Task, without: Collection[int]) -> tuple[set[str], Coun
 
 
 def _build_sets(task: Task, drawn: Mapping[str, dict[str, Any]], without: Collection[int]) -> Balancing:
-    """Build the sets from labelled documents, in the order of the draw.
+    """Build the sets from labelled documents, in draw order.
 
     While the task is in progress, any set may be smaller than requested.
     """
@@ -401,7 +401,7 @@ class Export:
 
     @cached_property
     def label_sets(self) -> dict[str, list[frozenset[str]]]:
-        """The label sets of each split's documents, in the order of the draw.
+        """The label sets of each split's documents, in draw order.
 
         Used only if a document can have several labels.
         """

@@ -74,7 +74,7 @@ class Sifted:
     """The valid and the refused rows of a file.
 
     rows: number of rows, including refused ones.
-    labels: label by id, in the order of the file.
+    labels: label by id, in file order.
     refused: (reason, text) of each refused row, by line number.
     rewritten: number of labels that were normalized, by label in the file and label in the set.
     """

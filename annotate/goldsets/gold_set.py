@@ -84,7 +84,7 @@ class GoldSet:
 def read_gold_set(folder: Path, *, allow_erased: bool = False) -> GoldSet:
     """Read the gold set in a folder.
 
-    allow_erased: whether to accept a set from which rows were erased after the export; `GoldSet.erased` counts them.
+    allow_erased: whether to accept a set with rows erased after the export; `GoldSet.erased` counts them.
 
     Raise GoldSetError if the folder is not a gold set, if a file is changed or missing, if the counts in the manifest
     do not match the rows, or if rows were erased without `allow_erased`.

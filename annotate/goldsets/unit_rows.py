@@ -151,7 +151,7 @@ CHUNK, AT_ONCE = 2_000, 10_000  # batch sizes for units and for other rows
 
 @dataclass(frozen=True)
 class Units:
-    """A batch of units in the order of the draw.
+    """A batch of units in draw order.
 
     unit: columns of each unit.
     judged: columns of each judged unit: the original if the unit is a copy, otherwise the unit itself.
@@ -162,7 +162,7 @@ class Units:
 
 
 def units_of(task: Task, *only: str) -> Iterator[Units]:
-    """Yield the exported units in the order of the draw, CHUNK at a time.
+    """Yield the exported units in draw order, CHUNK at a time.
 
     only: columns to read besides the keys; by default all, including those that quality controls need.
     """

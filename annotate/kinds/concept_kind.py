@@ -60,7 +60,7 @@ def newest_version(kind: Kind) -> Vocabulary:
 
 
 def chosen_concepts(label: str, task: Task) -> list[Concept]:
-    """Return the concepts of an answer, in the order of its text.
+    """Return the answer's concepts in text order.
 
     Raise ValueError if a concept is not in the task's vocabulary.
     """

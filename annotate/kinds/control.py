@@ -292,7 +292,7 @@ class QualityControl:
         return {}
 
     def places(self, task: Task) -> tuple[Sequence[str], Mapping[tuple[int, str], str]] | None:
-        """Return the categories by which agreement is measured, in order; None to compare the labels themselves.
+        """Return the categories for measuring agreement, in order; None to compare the labels themselves.
 
         The second value maps each (unit, label) pair to its category.
         """

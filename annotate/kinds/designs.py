@@ -155,7 +155,7 @@ class Design:
     spelled: name in sentences, before the word `set` or `design`
     draw: function that draws the samples
     check: function that raises CorpusError if the options of a draw are invalid, without drawing anything
-    options: names of the options of the design (DRAW_OPTIONS)
+    options: names of the design's options (DRAW_OPTIONS)
     needs: names of the options that are required
     size: default number of units, in total or per language; 0 if the user must state it, None to draw everything
     population: STREAM, AUTHORS or TRIGGERS; "" if the units are not posts

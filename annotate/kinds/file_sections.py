@@ -27,7 +27,7 @@ _RULE = re.compile(r"[ \t>|:-]*-[ \t>|:-]*")
 def guidelines_fault(text: str) -> str:
     """Return what is wrong with the guidelines; "" if they are valid.
 
-    The result is a predicate to which the caller adds a subject, such as "have 120,000 bytes, but at most 100,000 are
+    The result is a predicate that needs a subject, such as "have 120,000 bytes, but at most 100,000 are
     allowed".
     """
     if (size := len(text.encode(errors="replace"))) > LONGEST_GUIDELINES:
@@ -75,7 +75,7 @@ PAGE_KEYS = {
 
 
 def answers(top: Table, language_codes: Collection[str], *, least: int = 2) -> dict[str, Named]:
-    """Return the answers by code, in the order of the file.
+    """Return the answers by code, in file order.
 
     language_codes: codes of known languages
     least: minimum number of answers, if the file lists any

@@ -306,7 +306,7 @@ class Pages:
 class Statistics:
     """How statistics count answers.
 
-    compared: function that returns the categories by which a task's agreement is measured
+    compared: function that returns the categories for measuring a task's agreement
     compared_as: function that returns the category of an answer, from the language in the question and the label
     language_paths: field paths from a unit to its language; the first path with a value is used
     spoken_paths: field paths from an answer to its language, to measure agreement by language if the task does not
@@ -370,7 +370,7 @@ class Kind:
     wording: Wording = Wording()
     # The blocks of fields that show a record; empty if units are plain texts.
     layout: tuple[Block, ...] = ()
-    # The answers by code, in the order of the buttons. Empty if the answers are languages or concepts, or if they are
+    # The answers by code, in button order. Empty if the answers are languages or concepts, or if they are
     # imported.
     answers: Mapping[str, Named] = field(default_factory=dict)
     # The default labels of a task.

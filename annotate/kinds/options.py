@@ -202,7 +202,7 @@ _EVERY = (
 # All options by name. A quality control from a plug-in adds its options when it is registered.
 OPTIONS: dict[str, Option] = {option.name: option for option in _EVERY}
 
-# The share of (annotator, unit) pairs for which suggestions are hidden. A fifth is enough to compare answers with and
+# The share of (annotator, unit) pairs with hidden suggestions. A fifth is enough to compare answers with and
 # without suggestions, and annotators still see suggestions for most units.
 BLIND_SHARE = 0.2
 

@@ -80,9 +80,9 @@ class Choice:
 
 
 def choices(codes: Iterable[str], answers: Mapping[str, Named], language: str = ENGLISH) -> list[Choice]:
-    """Return the answer buttons, in the order of the codes.
+    """Return the answer buttons in code order.
 
-    An answer without a key of its own gets the digit of its position, up to 9.
+    An answer without its own key gets the digit of its position, up to 9.
 
     language: language of the record, used if an answer has no name in the interface language
     """

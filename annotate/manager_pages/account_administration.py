@@ -492,7 +492,7 @@ def members(request: UserRequest, task: Task) -> HttpResponse:
     person: primary key of an annotator to add, change or remove; repeated to add several
     everybody: present to add all results of the search with find, language and group
     role, quota: new role and quota
-    back: name of the set-up page from which the manager joined
+    back: name of the set-up page that the manager joined from
     """
     posted = request.POST
     act = posted.get("do", "")

@@ -354,7 +354,7 @@ def _conflicts(chosen: str, kind: Kind | None) -> Iterator[tuple[str, str, bool]
 
 
 def _places(draft: Draft) -> Iterator[str]:
-    """Yield the names of the parts of the form that can show an error."""
+    """Yield the names of the form parts that can show an error."""
     yield from ("", "slug", "title", "redundancy")
     yield from () if draft.has_base else ("form", "layout")
     yield from ["vocabulary"] if draft.needs_vocabulary else ["answers"] if draft.lists_answers else []

@@ -263,7 +263,7 @@ def _box(stage: str) -> SafeString:
 
 DIAGRAM, FORMULA = "mermaid", "math"  # languages of fenced blocks that are not code
 LONG = 40  # a table column with a longer cell (in characters) gets more space
-MANY = 4  # minimum number of sections on a page for which phones show a list of sections at the top
+MANY = 4  # phones show a list of sections on pages with at least this many sections
 
 
 @dataclass(frozen=True)

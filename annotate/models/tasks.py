@@ -27,7 +27,7 @@ from corpora.vocabulary.concept_index import vocabulary_of
 
 
 class LanguageRoute(models.Model):
-    """The queue for items that detectors assign to a language. A language without a row has a queue of its own."""
+    """The queue for items that detectors assign to a language. A language without a row has its own queue."""
 
     language = models.CharField(max_length=16, unique=True)
     queue = models.CharField(
@@ -70,7 +70,7 @@ class _Options:
     never_agree: languages whose detector agreement is ignored, copied from the routes when the task was opened
     keep_declared: whether documents keep the concepts they were imported with (`open_task --reuse`)
     suggest: predictors whose labels are suggested to annotators, as NAME@VERSION
-    blind_share: share of (annotator, unit) pairs for which suggestions are hidden
+    blind_share: share of (annotator, unit) pairs with hidden suggestions
     voters, agree: the panel, if it isn't the default; see Task.panel
     """
 

@@ -223,7 +223,7 @@ SUGGESTIONS, SEARCH, BROWSE, VOTES = VIEWS = ("suggestions", "search", "browse",
 class State:
     """The state of the panel, read from its form.
 
-    ways: mapping from the key of each chosen concept to how it was found, in the order of choice
+    ways: mapping from the key of each chosen concept to how it was found, in the order chosen
     view: the open tab
     at: the open place in the vocabulary
     typed: search text

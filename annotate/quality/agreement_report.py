@@ -134,7 +134,7 @@ def label_table(
 
 
 def accuracy_table(report: Section) -> Table:
-    """Return a table of the accuracy of the majority and of the models by language, measured with true labels.
+    """Return a table of accuracy by language, for the majority and the models, measured with true labels.
 
     If answers are label sets, the table has the majority's mean F1 instead.
     """
@@ -187,7 +187,7 @@ def rest_table(
 def difference_table(
     rows: Sequence[Section], *, address: Address = no_link, sort: str = "", name_of: LabelName = str
 ) -> Table:
-    """Return a table of the units for which Dawid and Skene's model chooses a label that does not have the most votes.
+    """Return a table of the units where Dawid and Skene's model chooses a label that does not have the most votes.
 
     Rows are sorted by the model's certainty, highest first.
 

@@ -320,7 +320,7 @@ def _against_rest(table: Answers, options: _Options) -> list[dict[str, Any]]:
 def _model_results(responses: Responses, model: Model, labels: list[str]) -> dict[str, Any]:
     """Return the results of Dawid and Skene's model, for `dawid_skene` in a SECTION.
 
-    `differs` lists the units for which the model chooses a label that does not have the most votes, by descending
+    `differs` lists the units where the model chooses a label that does not have the most votes, by descending
     certainty of the model.
     """
     table = encode_answers(responses, labels)

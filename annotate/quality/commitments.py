@@ -1,7 +1,7 @@
-"""Records of a task's random draws, and the published digests with which others can verify the draws.
+"""Records of a task's random draws, and the published digests that let others verify the draws.
 
 The draws depend on a secret of the task. A digest of the secret is published from the start, so the secret cannot be
-changed later. When the task is closed, a digest of the outcomes of all drawn units is published too. The secret itself
+changed later. When the task is closed, a digest of all drawn units' outcomes is published too. The secret itself
 can then be published, with a file that lists each draw and its candidate ids. The file identifies annotators by their
 pseudonyms, and does not contain the labels of gold answers. core/draws/committed_draws.py makes the draws.
 """
@@ -129,7 +129,7 @@ def record_outcomes(task: Task) -> str:
 
 
 def _outcomes(task: Task, keys: Collection[str]) -> Iterator[tuple[str, str, str]]:
-    """Yield the id, question language and outcome of each exported unit of these items, in the order of the draw.
+    """Yield the id, question language and outcome of each exported unit of these items, in draw order.
 
     keys: ids of the items.
     """

@@ -103,7 +103,7 @@ def check_version(task: Task, language: str, text: str) -> None:
 def new_version(task: Task, language: str, text: str, *, major: bool, after: int | None = None) -> Guidelines:
     """Add a version of the guidelines in a language.
 
-    If the language has no guidelines of its own yet, a minor version is a translation of those in force and gets their
+    If the language has no guidelines yet, a minor version is a translation of those in force and gets their
     number.
 
     major: whether this is a major version, after which annotators must take the test again.

@@ -9,7 +9,7 @@ have been asked. A unit is unfinished while it is in a queue. Imported units are
      "all": SECTION with these additional keys:
         "comparisons": number of units, including those without answers,
         "unfinished": number of units in a queue,
-        "equal": number of units for which both systems suggest the same replies,
+        "equal": number of units with the same replies from both systems,
         "people": number of annotators who have answered,
         "agreement": MEASURE, the nominal alpha, as in agreement_statistics.py,
         "standings": [{"system", "judgments", "won", "tied", "win": ESTIMATE}, ...], most wins first; empty if there are

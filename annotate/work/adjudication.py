@@ -27,7 +27,7 @@ from annotate.work.judgments import check, check_texts, read_answer
 from annotate.work.moves import labels_as_seen, move
 from annotate.work.permit import NO_ADJUDICATOR, PAUSED, adjudicates, current_pause, permit_of
 
-# Cases, by which the list of units can be filtered. All units that are decided blind form one case. Dividing them too,
+# Cases that the list of units can be filtered by. All units that are decided blind form one case. Dividing them too,
 # e.g. into checks and second opinions, would reveal something about each unit. Other units are divided by answers.
 BLIND, UNANSWERED, AGREEING, DIFFERING = CASES = ("blind", "unanswered", "agreeing", "differing")
 # Sort order of the list of units, and the fields of the sort key.
@@ -67,7 +67,7 @@ def check_may_adjudicate(annotator: Annotator, task: Task, *, opens_unit: bool =
 def to_adjudicate(task: Task, annotator: Annotator, language: str = "", case: str = "") -> QuerySet[Any]:
     """Return the units that an adjudicator may decide, in the order in which to decide them.
 
-    Units that are decided blind come first, in the order of the draw, because published figures depend on them. Their
+    Units that are decided blind come first, in draw order, because published figures depend on them. Their
     annotation `blind` is true. The other units follow, longest waiting time first.
 
     A blind unit's queue or waiting time would reveal the answers of detectors or annotators. Blind units are therefore

@@ -219,7 +219,7 @@ def locked_open(task: Task, units: QuerySet[Unit]) -> Task:
 def check_languages(languages: Collection[str], available: Collection[str], reason: str) -> None:
     """Raise NotFound if a language is not available.
 
-    reason: start of the error message, to which the missing languages are appended.
+    reason: start of the error message; the missing languages are appended.
     """
     if missing := [label for label in languages if label not in available]:
         raise NotFound(

@@ -54,7 +54,7 @@ def skip(annotator: Annotator, lease_id: int, active_seconds: float | None = Non
 
 
 def task_of(annotator: Annotator, lease_id: int) -> Task:
-    """Return the task to which an annotator's lease belongs.
+    """Return the task that an annotator's lease belongs to.
 
     Raise NotFound if the annotator has no such lease.
     """
@@ -305,7 +305,7 @@ def _query_leases(annotator: int, unit: int, shown: int) -> QuerySet[Lease]:
 
 
 def _check_rights(permit: Permit, lease: Lease, unit: Unit, now: datetime, *, is_late: bool) -> None:
-    """Check that the annotator may still work in the queue from which a unit was assigned to them.
+    """Check that the annotator may still work in the queue that a unit was assigned from.
 
     Raise NotAllowed or NotQualified if they may no longer work in its language, and WrongStage or LeaseExpired if a
     late answer does not count.

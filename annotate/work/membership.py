@@ -180,7 +180,7 @@ def set_groups(person: Annotator, names: Iterable[str]) -> None:
 def candidates(task: Task, words: str = "", language: str = "", group: str = "") -> QuerySet[Annotator]:
     """Return the active annotators who are not yet members of a task.
 
-    words: search words, each of which must occur in the user name or the name.
+    words: search terms, which must all occur in the user name or the name.
     language: only readers of this language, at the task's minimum level or better.
     group: only members of the group with this name.
     """

@@ -1,4 +1,4 @@
-"""Parses tables of annotators, from which many accounts are created at once. All errors are reported together."""
+"""Parses tables of annotators to create many accounts at once. All errors are reported together."""
 
 import re
 from collections.abc import Callable, Mapping, Sequence

@@ -153,7 +153,7 @@ def open_task(
     seed: the seed of the draw.
     design: name of the design, "" for the kind's first design.
     size: number of units, in total or per language, or number of groups if the kind keeps records together; None for
-        the design's default, which may be all units.
+        the design's default, possibly all units.
     languages: languages to draw for, None for all.
     chosen: the draw's options.
     gold: records with a known answer.
@@ -204,7 +204,7 @@ def unsaved_task(
 
     options: options that differ from the kind's defaults.
     suggest: predictors whose labels are suggested to annotators.
-    blind_share: share of (annotator, unit) pairs for which suggestions are hidden; None for the default.
+    blind_share: share of (annotator, unit) pairs with hidden suggestions; None for the default.
 
     Raise TaskError if the task is refused.
     """

@@ -213,7 +213,7 @@ class Py3Langid(PackagedVoter):
 
     def rank(self, text: str, k: int) -> Ranking:
         ranking: Ranking = _py3langid().rank(text)
-        # Two of its codes may map to the same label code, such as no and nn.
+        # Two of its codes may map to the same label code, such as `no` and `nn`.
         return ranking[: 2 * k]
 
 

@@ -4,7 +4,7 @@
 Precision. `triggers` draws posts that were auto-labelled in a uniform task, and to which only the predictor assigns the
 language.
 
-Posts are drawn in the order of a hash of seed, language and id. The draws for two languages are therefore independent,
+Posts are drawn in order of a hash of seed, language and id. The draws for two languages are therefore independent,
 and a language's draw does not depend on which other languages are requested. Each query runs once for all requested
 languages. The sample_* functions only read files; samples.record writes to the database.
 """

@@ -288,7 +288,7 @@ def part_sizes(size: int, sizes: Mapping[str, int]) -> dict[str, int]:
 
 # --- Draws of single records, or of groups of records, in each language.
 #
-# Rows are drawn in the order of a hash of the seed, the language, and the record's id or the group's common value. The
+# Rows are drawn in order of a hash of the seed, the language, and the record's id or the group's common value. The
 # same seed gives the same draw on any engine, and a larger draw contains the smaller one.
 
 

@@ -1,6 +1,6 @@
 """Draw random samples of a corpus with a seed, and save them to the database.
 
-Posts are drawn in the order of a hash of seed and id. The same seed therefore gives the same draw on any engine, and a
+Posts are drawn in order of a hash of seed and id. The same seed therefore gives the same draw on any engine, and a
 larger draw contains the smaller one. Drawing a sample only reads files; `record` saves it to the database. Draws for
 one language are in language_draws.py, and draws of parts and of records are in part_draws.py.
 """
@@ -173,7 +173,7 @@ class Sample:
     size: number of posts in the draw, including those of the draw that it extends
     parts: number of parts of the corpus in the frame, starting with the first part
     digest, detectors: see `frame_of`
-    rows: rows returned by the query, in the order of the draw
+    rows: rows returned by the query, in draw order
     language, predictor, parameters: empty for a uniform draw
     """
 
@@ -273,7 +273,7 @@ def sample_of(
 ) -> Sample:
     """Return a sample whose frame spans all parts of the corpus.
 
-    rows: posts with votes, or records, in the order of the draw
+    rows: posts with votes, or records, in draw order
     requested: number of rows requested, or of groups if records are drawn in groups; None for all
     frame_size: number of rows in the frame
     predictions: imported predictions that the frame depends on
@@ -418,7 +418,7 @@ def items_of(corpus: Corpus, ids: Iterable[str]) -> list[Item]:
 
 @transaction.atomic
 def record(sample: Sample) -> tuple[Draw, list[Item]]:
-    """Save a sample. Return the draw, and its items in the order of the draw."""
+    """Save a sample. Return the draw, and its items in draw order."""
     return record_draw(sample), get_or_create_items(sample.corpus, sample.rows)
 
 

@@ -116,7 +116,7 @@ class Counts:
         self._rows.append((np.array(columns, np.int32), np.array(list(counts.values()), np.int32)))
 
     def features(self) -> list[Any]:
-        """Return the feature of each column of the matrix."""
+        """Return the feature for each matrix column."""
         return list(self._columns)
 
     def matrix(self) -> csr_array:

@@ -194,7 +194,7 @@ class ImportedRun:
     """The result of importing a run.
 
     without: number of records in the corpus that are not in the run
-    strangers: ids in the run that are not in the corpus, in the order of the file
+    strangers: ids in the run that are not in the corpus, in file order
     already: whether the same run was already imported
     """
 

@@ -65,7 +65,7 @@ class Run:
     """A system's scores for documents.
 
     scores: scores by label, for each requested document; empty if the document is not in the file
-    outside: documents in the file that were not requested, in the order of the file
+    outside: documents in the file that were not requested, in file order
     without: number of requested documents that are not in the file
     """
 

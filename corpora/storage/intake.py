@@ -112,7 +112,7 @@ class RejectLog:
         )
 
     def nothing_accepted(self) -> CorpusError:
-        """Return the error for a file from which no row was accepted."""
+        """Return the error for a file without accepted rows."""
         if not self.count:
             return empty_file(self.path)
         line, reason = self.first

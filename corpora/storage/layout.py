@@ -1,7 +1,7 @@
 """A corpus's files on disk, its manifest, and the lock that a command must hold to change it.
 
     DATA_DIR/corpora/<name>/manifest.json       describes the corpus; files that are not listed in it are leftovers
-                            parts/000001.parquet    posts or records, in the order of import
+                            parts/000001.parquet    posts or records, in import order
                             votes/000001.parquet    the detectors' votes on the posts in parts/000001.parquet
                             voting/                 votes on a part in progress (votes/vote_run.py)
                             predictions/000001.parquet    an imported classifier's labels for all posts

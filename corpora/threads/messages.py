@@ -54,7 +54,7 @@ REASONS = {
     UNCERTAIN: "the language is too uncertain",
     OUTSIDE: "the reply is outside the dates of its language, or has no date",
 }
-# Reasons for which a reply has no valid parent, so that there is no pair at all.
+# Reasons why a reply has no valid parent, so there is no pair.
 NO_PAIR = (UNKNOWN, CIRCLE)
 
 # The dates of the replies to keep: for `from` (inclusive) and `until` (exclusive), a day such as 2018-01-01 by

@@ -167,7 +167,7 @@ class ListedReplies:
         return next((key for key in ((language, reply), ("", reply)) if key in self.notes), None)
 
     def without(self, keys: Collection[tuple[str, str]]) -> list[dict[str, Any]]:
-        """Return the lines with other keys than these, in the order of the file."""
+        """Return the lines with other keys than these, in file order."""
         return [{"line": line, "reply": key[1]} for key, line in self.lines.items() if key not in keys]
 
 

@@ -114,7 +114,7 @@ class Tree(NamedTuple):
     above: broader concept of each concept; if there are several, the one with the alphabetically first id
     narrower: number of narrower concepts that are not deprecated
     scheme: scheme displayed to distinguish concepts with the same name; a scheme in a domain is preferred, because
-        EuroVoc as a whole is also a scheme, which contains all its concepts
+        EuroVoc itself is also a scheme with all its concepts
     """
 
     above: Mapping[str, str]

@@ -577,7 +577,7 @@ def jaccard(sets: Sequence[Labels]) -> Floats:
 def unitizing(sets: Sequence[AbstractSet[Any]]) -> Floats:
     """Return how many characters differ between two annotations of spans, for each pair of annotations, (K, K).
 
-    Each disagreement is thus weighted by its length (Krippendorff, Mathet, Bouvry and Widlöcher 2016, On the
+    Each disagreement is therefore weighted by its length (Krippendorff, Mathet, Bouvry and Widlöcher 2016, On the
     Reliability of Unitizing Textual Continua: Further Developments, Quality & Quantity 50). The article computes chance
     agreement from all positions of one continuum. Here, alpha computes it from the answers to all units.
 

@@ -173,7 +173,7 @@ def _effective_counts(parts: Sequence[Part]) -> tuple[float, float]:
 def _recall_end(retained: Part, dropped: Part, tail: float) -> float:
     """Return the quantile `tail` of the recall.
 
-    As in a mid-p interval, half of the probability of the recall itself counts as lower.
+    As in a mid-p interval, half the probability of the recall itself counts as lower.
     """
     # As in `jeffreys`, the low end is 0 if no positives were found among the dropped items, and the high end is 1 if
     # none were found among the kept items.

@@ -92,7 +92,7 @@ def signature(measure: str = BLEU4) -> str:
 
 
 def counts(hypotheses: Sequence[str], references: Sequence[Sequence[str]], measure: str = BLEU4) -> Floats:
-    """Return the n-gram matches and lengths of each text, from which the score is computed, (n, columns)."""
+    """Return the n-gram matches and lengths of each text, used to compute the score, (n, columns)."""
     streams = list(zip_longest(*references))
     return np.array(_metric(measure)._extract_corpus_statistics(hypotheses, streams), dtype=np.float64)
 

@@ -341,7 +341,7 @@ def ndcg(grades: Sequence[float], scores: Sequence[float]) -> float:
 
 
 def _gain(grades: Sequence[float], scores: Sequence[float]) -> float:
-    """Return the discounted cumulative gain in the order of the scores. Pages with tied scores share their ranks."""
+    """Return the discounted cumulative gain in score order. Pages with tied scores share their ranks."""
     ordered = sorted(zip(scores, grades, strict=True), key=lambda pair: -pair[0])
     rank, gains = 0, []
     for _, group in groupby(ordered, key=lambda pair: pair[0]):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 XGLUE = "XGLUE"
 LABEL = "label"
 LAYOUTS = PUBLISHED["xglue"]
-# Tabs, and the characters at which str.splitlines() and line readers split.
+# Tabs, and the line breaks that str.splitlines() and line readers recognize.
 _LINE_BREAKS = re.compile("\r\n|[\t\n\r\x0b\x0c\x1c\x1d\x1e\x85\u2028\u2029]")
 _BOM = "\ufeff"
 # The default field size limit of Python's csv module, which the published readers use.

@@ -115,7 +115,7 @@ class Form:
         return (text,)
 
     def counted(self, text: str) -> tuple[str, ...]:
-        """Return the labels by which reports and manifests count an answer; by default, its `facets`."""
+        """Return the labels that reports and manifests count for an answer; by default, its `facets`."""
         return self.facets(text)
 
     def values(self, codes: Sequence[str], texts: Iterable[str]) -> list[str]:
@@ -166,7 +166,7 @@ class Form:
         return f"{unknown[0]!r}, which is not an answer in {task.name}" if unknown else ""
 
     def filters(self, labels: Sequence[str]) -> Sequence[str]:
-        """Return the labels by which annotators can filter their own answers."""
+        """Return the labels that annotators can filter their own answers by."""
         return labels
 
 
