@@ -71,7 +71,7 @@ def _stored_key(path: Path) -> str:
 
 
 def served_address() -> str:
-    """Return the URL at which `assay serve` last listened, as stored in the data folder."""
+    """Return the URL where `assay serve` last listened, as stored in the data folder."""
     try:
         return (DATA_DIR / "address").read_text()
     except OSError:

@@ -83,7 +83,7 @@ class Outcome:
     more: Callable[[], Mapping[str, Any]] = dict
 
     def complete(self) -> "Outcome":
-        """Return a copy whose `data` includes the results of `more`."""
+        """Return a copy with the results of `more` added to `data`."""
         return replace(self, data={**self.data, **self.more()}, more=dict)
 
 

@@ -95,7 +95,7 @@ Rows = Sequence[Mapping[str, str]]
 
 
 def write_pending(rows: Rows, heads: Sequence[str], path: Path) -> None:
-    """Write the pending units to a file, in which the adjudicator fills in the columns label and reason.
+    """Write the pending units to a file. The adjudicator fills in its columns `label` and `reason`.
 
     Raise ActionError if the file cannot be written, or if it already exists, because it may contain decisions.
 

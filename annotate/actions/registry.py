@@ -1,4 +1,4 @@
-"""The program `assay` and its commands, listed in the order in which users need them.
+"""The program `assay` and its commands, listed in the order that users need them.
 
 An action's module is imported only when the action is needed.
 """

@@ -148,7 +148,7 @@ def _people_line(people: dict[str, int]) -> str:
 
 
 def _next_steps(corpora: list[dict[str, Any]], overview: Overview, people: dict[str, int]) -> list[str]:
-    """Return the next steps as sentences, in the order in which to take them."""
+    """Return the next steps as sentences, in the order to take them."""
     sentences = []
     if not people["managers"]:
         sentences.append("Create an account for a manager: `assay add_manager NAME`.")

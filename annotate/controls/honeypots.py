@@ -91,7 +91,7 @@ def is_due(permit: Permit, language: str, state: DrawState) -> bool:
 
 
 def order_honeypots(permit: Permit, honeypots: Iterable[tuple[int, str]]) -> list[int]:
-    """Sort honeypots into the order in which the annotator gets them. Return their unit keys.
+    """Sort honeypots into the order that the annotator gets them. Return their unit keys.
 
     honeypots: (unit key, item id) pairs.
     """

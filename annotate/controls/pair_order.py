@@ -31,7 +31,7 @@ from corpora.models import Item
 
 @dataclass(frozen=True)
 class Sides:
-    """Two systems and their replies, in the order in which an annotator sees them.
+    """Two systems and their replies, in the order that an annotator sees them.
 
     form: answer form of the kind.
     first: name of the system on the first side.

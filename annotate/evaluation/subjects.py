@@ -178,7 +178,7 @@ def subject_of(
 
 
 def check_corpus(source: str, corpus: str) -> None:
-    """Raise EvaluationError if there is no corpus in which to look up the predictor."""
+    """Raise EvaluationError if there is no corpus to look up the predictor in."""
     if not corpus:
         raise EvaluationError(
             f"The file {source} does not exist, and the gold set does not name a corpus in which to look it up as a "

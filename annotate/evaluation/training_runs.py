@@ -132,7 +132,7 @@ KNOWN_SETTINGS: Mapping[str, tuple[str, str]] = {
     "mt": ("mt", "trained on text that was machine-translated to the language of the test"),
     "multilingual": ("multilingual", "trained on several languages together"),
 }
-# Settings in which the training language differs from the test language.
+# Settings with different training and test languages.
 ACROSS_LANGUAGES = ("zero-shot", "targeted")
 # The dimensions of each measure's table.
 TABLES: Mapping[str, tuple[str, ...]] = {

@@ -219,7 +219,7 @@ class Uniform:
         return replace(self, missing={}, counts=self.cells)
 
     def extremes(self, effect_sign: Callable[[Cell], int], truths: Collection[str]) -> tuple["Uniform", "Uniform"]:
-        """Return two sets, whose missing posts have the labels that make the share as low and as high as possible.
+        """Return two sets, with missing posts labelled to make the share as low and as high as possible.
 
         effect_sign: returns the direction in which a cell's posts move the share, see `metrics.effect_sign`.
         truths: see `metrics.share`.

@@ -8,7 +8,7 @@ from annotate.kinds.forms.spans import Span
 from corpora.core import CorpusError
 from corpora.core.values import is_missing
 
-UNKNOWN = "unknown"  # the annotator of answers whose annotator the export doesn't state
+UNKNOWN = "unknown"  # the annotator of answers without one in the export
 GOLD = "gold"  # the annotator of the gold labels, in files that Assay writes for other tools
 SPOILED = "labels such as nan, which programs write for a missing value"  # a key of the counts of what is not kept
 LANGUAGE_NAMES = ("language", "lang", "locale")

@@ -59,7 +59,7 @@ def people(task: Task) -> list[dict[str, Any]]:
     last: time of the last such judgment.
     given_back, ran_out: number of assigned units that the annotator returned, and that expired without an answer.
     known: asked, right, and accuracy with its interval, on hidden gold items, including voided answers.
-    may: queues in which the annotator may work now.
+    may: queues where the annotator may work now.
     left: number of gold items that are still available to the annotator, for each queue in `may`.
     """
     rows, met = _people_at_work(task), honeypots.encounters(task)
@@ -242,12 +242,12 @@ def names_without_consent(task: Task) -> list[str]:
 def everybody() -> dict[int, dict[str, Any]]:
     """Return the work of each annotator with judgments or pauses, by primary key. A row has:
 
-    tasks: names of the tasks in which the annotator has judgments.
+    tasks: names of the tasks where the annotator has judgments.
     answers, decisions: number of valid answers and valid decisions.
     hours: hours under the keys "today", "week" (the last seven days) and "all".
     right: estimated accuracy on the gold items of all tasks; None if there are none.
     same: estimated share of answers that match the label, on units assigned to several annotators.
-    paused: number of open tasks in which the annotator is paused.
+    paused: number of open tasks where the annotator is paused.
     last: time of the annotator's last judgment.
     """
     work, since = _work(), {"today": midnight(), "week": midnight() - WEEK + DAY}
@@ -368,7 +368,7 @@ _COUNTS = {
 
 
 def _work() -> dict[int, list[dict[str, Any]]]:
-    """Return a row for each task in which an annotator has judgments, by annotator. A single query reads them all."""
+    """Return a row for each task with an annotator's judgments, by annotator. A single query reads them all."""
     rows: QuerySet[Judgment, Any] = Judgment.objects.order_by().values("annotator", "unit__task")
     names, work = dict(Task.objects.values_list("pk", "name")), defaultdict[int, list[dict[str, Any]]](list)
     for row in rows.annotate(**_COUNTS, seconds=Sum("active_seconds"), last=Max("answered_at")):

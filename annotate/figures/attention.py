@@ -83,7 +83,7 @@ class Attention:
 
     @property
     def unadjudicated(self) -> set[str]:
-        """The names of the tasks in which items are waiting for an adjudicator, but there is none."""
+        """The names of tasks with items waiting for an adjudicator, but without one."""
         return {entry.row["name"] for entry in self.entries if entry.about == "adjudicator"}
 
 

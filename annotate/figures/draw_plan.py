@@ -199,7 +199,7 @@ def plan(
     rows: a row for each measure and language, see _Planner.row.
     draw: draw with the least reading that gives the required width for more than half of the rows, except rows without
         a sufficient draw, see _Planner.draw; None if there is no such draw.
-    recall: languages for which that draw does not give the required width of recall, see _Planner.reach.
+    recall: languages where that draw does not reach the required width of recall, see _Planner.reach.
     """
     planner = _Planner(stream, task, expected, wished, pace)
     rows = []

@@ -104,7 +104,7 @@ class Reader:
     """An annotator.
 
     key: seed of the annotator's random draws.
-    queues: queues in which the annotator may work.
+    queues: queues where the annotator may work.
     answers, seconds: number of timed answers, and their mean time.
     days: number of days since the annotator's first day of work.
     worked, hours: number of working days, and mean hours on these days.

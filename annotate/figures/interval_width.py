@@ -113,7 +113,7 @@ class Checks(NamedTuple):
 
     share: share of checks among disputed posts decided by a single annotator, by power allocation.
     least: minimum number of these checks per language.
-    recheck: share of checks among confirmed audits, in which the annotator gave the detectors' label.
+    recheck: share of checks among confirmed audits, where the annotator gave the detectors' label.
     second: share of adjudicators' decisions that are repeated by a second adjudicator.
     """
 
@@ -220,7 +220,7 @@ MEASURES = (*WAYS, ERROR)
 
 
 def planned(measure: str, label: str, stream: Stream, draw: Draw, expected: Expected) -> Estimate:
-    """Return the estimate from a draw in which all counts are as expected.
+    """Return the estimate for a draw with exactly the expected counts.
 
     measure: one of MEASURES; `error` is the error rate of the detectors' agreed labels, see
         core/estimation/label_errors.py.

@@ -24,7 +24,7 @@ MEASURE_NAMES = {"error": "error of the detectors' agreement"}
 
 
 def measure_table(plan: Mapping[str, Any], measure: str) -> Table:
-    """Return the table of languages for which a uniform draw is sufficient. `missing` covers the other languages."""
+    """Return the table of languages where a uniform draw is sufficient. `missing` covers the other languages."""
     possible = [row for row in plan["rows"] if row["measure"] == measure and row["needs"]]
     rows = [row if row["language"] else row | {"language": ALL, "name": ALL} for row in possible]
     heads = (
@@ -41,7 +41,7 @@ def measure_table(plan: Mapping[str, Any], measure: str) -> Table:
 
 
 def missing(plan: Mapping[str, Any], measure: str) -> Iterator[str]:
-    """Yield sentences about languages for which a uniform draw is insufficient or expensive, with alternatives."""
+    """Yield sentences about languages where a uniform draw is insufficient or expensive, with alternatives."""
     of_measure = [row for row in plan["rows"] if row["measure"] == measure]
     for why, reason in WHY.items():
         rows = [row for row in of_measure if row["why"] == why]

@@ -466,7 +466,7 @@ def _date(result: Result, days: float) -> str:
 def dates_table(forecasts: Iterable[tuple[Any, Result]], address: Callable[[str], str], sort: str) -> Table:
     """Return the table of the queues that finish last, in all tasks.
 
-    It includes only queues for which the effect of two more readers was simulated.
+    It includes only queues where the effect of two more readers was simulated.
     """
 
     def task(row: Result) -> Cell:

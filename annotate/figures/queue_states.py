@@ -327,7 +327,7 @@ def _sentence(task: Task, name: str, state: str, counts: dict[str, Any]) -> str:
 
 
 def _sentence_if_able(task: Task, state: str, counts: dict[str, Any]) -> str:
-    """Return a sentence about the state of a queue in which annotators may work."""
+    """Return a sentence about the state of a queue where annotators may work."""
     items, one = many(counts["waiting"], "item"), counts["waiting"] == 1
     people = are(counts["able"], "person", "people")
     if state == JUDGED:

@@ -45,7 +45,7 @@ class Copy:
         return pa.schema([stored.field(column) for column in columns_of(self.manifest.fields, self.manifest.declared)])
 
     def batches(self) -> Iterator[pa.RecordBatch]:
-        """Yield the rows in the order in which they were imported."""
+        """Yield the rows in the order that they were imported."""
         for part in self.manifest.parts:
             for batch in _batches(corpus_dir(self.name) / "parts" / part.name, self.schema.names):
                 yield batch

@@ -1,4 +1,4 @@
-"""The balanced draw, in which every set has the same number of documents from each class.
+"""The balanced draw: every set has the same number of documents from each class.
 
 Each language has its own sets. The classes are either the documents' declared labels, or a predictor's labels that
 annotators then check. Instead of drawing new sets, a task can use published lists of ids.
@@ -38,7 +38,7 @@ from corpora.storage.inventory import check_declared, declared_records
 
 # Keys of a draw's parameters.
 IDS = "ids"  # the ids in each set
-CHANCES = "chances"  # the probability with which a document was drawn, by class; empty for published lists
+CHANCES = "chances"  # the probability that a document was drawn, by class; empty for published lists
 JOINT = "joint"  # the ids that a language contributes to the joint sets, by set
 # The following keys are used if a predictor's labels are the classes:
 # - SIZES: sizes of test, dev and train

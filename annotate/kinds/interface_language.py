@@ -22,7 +22,7 @@ def interface_language() -> str:
 
 
 def best_language(texts: Mapping[str, str], read: Iterable[str] = ()) -> str:
-    """Return the language in which to show a translated text.
+    """Return the language to show a translated text in.
 
     The interface language comes first, then the languages that the user reads, then English. A text in pt also serves
     readers of pt-BR. An English interface doesn't count as a preference, because users also get it if the interface is

@@ -390,7 +390,7 @@ class Kind:
     defaults: Mapping[str, Any] = field(default_factory=dict)
     # The names of the possible sampling designs (designs.py); the first is the default.
     designs: tuple[str, ...] = ()
-    # The names of the quality controls, in the order in which they act. The form's controls act after them.
+    # The names of the quality controls, in the order that they act. The form's controls act after them.
     controls: tuple[str, ...] = ()
     # The assumed time of an answer (seconds), for forecasts before there are any answers.
     seconds: int = 12
@@ -401,7 +401,7 @@ class Kind:
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
-        """The names of the fields that annotators see, in the order in which they are shown and exported."""
+        """The names of the fields that annotators see, in the order that they are shown and exported."""
         return tuple(name for block in self.layout for name in block.fields)
 
     @cached_property
@@ -430,7 +430,7 @@ class Kind:
 
     @cached_property
     def hooks(self) -> Mapping[str, list[QualityControl]]:
-        """The quality controls that implement each hook, in the order in which they act."""
+        """The quality controls that implement each hook, in the order that they act."""
         hooks: dict[str, list[QualityControl]] = defaultdict(list)
         for control in self.quality_controls:
             for name in control.hooks:

@@ -80,7 +80,7 @@ def labels_of(systems: Sequence[str]) -> list[str]:
 def list_row(unit: Unit, answers: Sequence[str], code_name: Callable[[str], str]) -> list[str]:
     """Return the cells of the adjudication list: the language, and how many annotators chose each side.
 
-    answers: annotators' answers, as sides in the order in which the adjudicator sees them
+    answers: annotators' answers, as sides in the order that the adjudicator sees them
     """
     kind = unit.task.kind
     counts = (f"{kind.name(side)} {answers.count(side)}" for side in SIDES if side in answers)

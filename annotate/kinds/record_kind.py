@@ -75,7 +75,7 @@ class Choice:
 
     @property
     def is_letter(self) -> bool:
-        """Whether the key is a letter key, whose letter depends on the keyboard layout."""
+        """Whether the key is a letter key, which depends on the keyboard layout."""
         return self.key.startswith("Key")
 
 

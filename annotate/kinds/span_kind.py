@@ -27,7 +27,7 @@ COLUMNS = (
     *("id", "language", "split", "fields", "label", "spans", "agreement", "stage", "chance", "judged_as"),
     *("posted_at", "author", "url", "judgments", "transitions"),
 )
-# Classes of the stylesheet spans.css, in the order in which labels get them.
+# Classes of the stylesheet spans.css, in the order that labels get them.
 COLOURS = ("blue", "gold", "green", "red", "violet", "teal", "orange", "grey")
 MOST_SHOWN = 40  # maximum number of characters of a span to quote outside of its text
 # The label of a kind that lists no answers.

@@ -99,7 +99,7 @@ def code(text: str) -> str:
 
 @cache
 def our_commands() -> dict[str, Any]:
-    """Return a mapping from name to command, in the order in which users need the commands."""
+    """Return a mapping from name to command, in the order that users need the commands."""
     return {name: command_named(name) for group in COMMANDS.values() for name in group}
 
 

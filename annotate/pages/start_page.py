@@ -26,7 +26,7 @@ from annotate.work import queue as work_queue
 from annotate.work.backlog import Progress, is_empty, progress_in, progress_of
 from annotate.work.permit import Permit, open_permits, permit_of
 
-# Steps at which no test is pending.
+# Steps without a pending test.
 SETTLED = (qualification.NONE_NEEDED, qualification.PASSED, qualification.FAILED)
 
 

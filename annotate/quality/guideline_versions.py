@@ -45,7 +45,7 @@ def versions(task: Task, language: str) -> list[Guidelines]:
 
 
 def languages(task: Task) -> list[str]:
-    """Return the sorted codes of the languages in which a task has guidelines."""
+    """Return the sorted language codes of a task's guidelines."""
     return sorted(newest_of(task))
 
 
@@ -154,7 +154,7 @@ def qualified_annotators(tasks: Collection[Task]) -> dict[int, dict[str, set[int
 def qualification_status(
     annotator: Annotator, tested: list[Task]
 ) -> tuple[dict[int, dict[str, int]], dict[int, set[str]]]:
-    """Return the major versions of the guidelines in force, and the languages in which the annotator passed their test.
+    """Return the major versions of the guidelines in force, and the languages where the annotator passed their test.
 
     Both are mappings by task key.
     """

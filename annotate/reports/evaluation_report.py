@@ -234,7 +234,7 @@ def better_of(report: Mapping[str, Any], row: Figure) -> str:
 
 def _difference(report: Mapping[str, Any]) -> str:
     """Return a clause about the difference in the first headline measure or, if only labels were compared, about the
-    number of labels for which each system is better. Without a comparison, return "".
+    number of labels where each system is better. Without a comparison, return "".
     """
     if not (comparison := report.get("comparison")):
         return ""
@@ -267,7 +267,7 @@ def _comparison(report: dict[str, Any]) -> list[Section]:
     rows, title = compared["rows"], f"{report['predictor']['spelled']} and {compared['other']['spelled']} compared"
     tested = [row for row in rows if row["p"] is not None]
     measures = {row["measure"] for row in tested}
-    # The dimensions for which only some of the measures are tested.
+    # Dimensions where only some of the measures are tested.
     spread = {
         tuple(row["of"]) for row in rows if tested and row["value"] is not None and row["measure"] not in measures
     }

@@ -68,7 +68,7 @@ def pictures(rows: Sequence[PlotRow], title: str, counted: str, series: tuple[st
     return [
         forest(part, title=f"{title}, part {n}" if n > 1 else title, axis=axis, counted=counted, series=series)
         for n, part in enumerate(parts, 1)
-        # Omit pictures in which nothing was measured. Rows that were not measured come last.
+        # Omit pictures without measurements. Rows that were not measured come last.
         if any(mark is not None and mark.value is not None for row in part for mark in row.marks)
     ]
 

@@ -389,7 +389,7 @@ ONE_LANGUAGE = Column("language", "language", SHORT, lambda row: language(row["l
 
 
 def person(address: Callable[[int], str]) -> Column:
-    """Return the column of annotators, in which each name links to the annotator's page.
+    """Return the column of annotators. Each name links to the annotator's page.
 
     address: maps an annotator's primary key to a URL.
     """
@@ -424,12 +424,12 @@ def as_csv(table: Table) -> str:
 
 
 def to_csv(headings: Iterable[str], rows: Iterable[Iterable[object]]) -> str:
-    """Return CSV text in which spreadsheets don't treat any cell as a formula."""
+    """Return CSV text without cells that spreadsheets treat as formulas."""
     return "".join(lines(headings, rows))
 
 
 def lines(headings: Iterable[str], rows: Iterable[Iterable[object]]) -> Iterator[str]:
-    """Yield the lines of a CSV file in which spreadsheets don't treat any cell as a formula."""
+    """Yield the lines of a CSV file without cells that spreadsheets treat as formulas."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\r\n")
     for row in chain([headings], rows):

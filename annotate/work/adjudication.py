@@ -65,7 +65,7 @@ def check_may_adjudicate(annotator: Annotator, task: Task, *, opens_unit: bool =
 
 
 def to_adjudicate(task: Task, annotator: Annotator, language: str = "", case: str = "") -> QuerySet[Any]:
-    """Return the units that an adjudicator may decide, in the order in which to decide them.
+    """Return the units that an adjudicator may decide, in the order to decide them.
 
     Units that are decided blind come first, in draw order, because published figures depend on them. Their
     annotation `blind` is true. The other units follow, longest waiting time first.

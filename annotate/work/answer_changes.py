@@ -133,7 +133,7 @@ def _update_disturbing(unit: Unit) -> None:
 
 
 def _restore_position(unit: Unit, judgment: Judgment, *, keep: bool) -> None:
-    """Return a unit to the queue and round in which it was before an undone judgment.
+    """Return a unit to its queue and round before an undone judgment.
 
     keep: whether to store the change. If False, the same statements run without effect.
     """
@@ -230,7 +230,7 @@ def _store_change(work: Unit, first: Judgment, answer: Answer) -> Change:
 def _is_too_late(work: Unit, first: Judgment) -> bool:
     """Return whether it is too late for a changed answer to replace the first one.
 
-    It is too late if others have judged the unit, or if the unit has left the queue in which it was answered. A unit
+    It is too late if others have judged the unit, or if the unit has left the queue where it was answered. A unit
     that needs only one answer leaves its queue with the first answer. For a unit replaced by a gold answer, the result
     is the same as if the unit itself had been answered.
     """

@@ -77,7 +77,7 @@ def _progress(permit: Permit, row: Backlog, today: date) -> Progress:
 
 
 def is_empty(annotator: Annotator) -> Q:
-    """Return a condition for tasks whose queues are empty and in which the annotator has no open unit.
+    """Return a condition for tasks with empty queues and without an open unit of the annotator.
 
     For tasks annotated with this condition as `is_empty`, a count of zero is cached as long as any other count.
     """

@@ -29,7 +29,7 @@ from annotate.work.permit import Permit, permit_of
 MESSAGE_LENGTH = 2000  # maximum length of a message, reply or note, in characters
 _MARKS = re.compile(r"([\\`*_\[\]<>&|#~])")
 _BEGINS = re.compile(r"^(\d*)([-+=.)])")
-# Kinds of flags and their labels, in the order in which the panel shows them.
+# Kinds of flags and their labels, in the order that the panel shows them.
 KINDS = {
     Flag.DISTURBING: gettext_lazy("Disturbing: hide this item and pass it on"),
     Flag.PERSONAL: gettext_lazy("Personal data"),

@@ -130,7 +130,7 @@ def has_open_jobs() -> bool:
 def claim() -> tuple[Job, TextIO] | None:
     """Start the next job and return it with its lock. Returns None if no job can start now.
 
-    Jobs start in the order in which they were queued, but only one job per corpus runs at a time.
+    Jobs start in the order that they were queued, but only one job per corpus runs at a time.
     """
     with suppress(IntegrityError), transaction.atomic():  # another worker may start a job on the same corpus
         busy = set(Job.objects.filter(state=Job.RUNNING).exclude(corpus="").values_list("corpus", flat=True))

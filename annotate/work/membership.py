@@ -1,4 +1,4 @@
-"""Task memberships: who may work on a task, in which role, and with which quota of answers.
+"""Task memberships: who may work on a task, with their role and quota of answers.
 
 permit.py and routes.py enforce them.
 """

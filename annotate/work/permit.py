@@ -147,9 +147,9 @@ class Permit:
 
     @cached_property
     def queues(self) -> list[str]:
-        """The queues in which the annotator may work now. Empty while they are stopped.
+        """The queues where the annotator may work now. Empty while they are stopped.
 
-        If the task has a test, these are only the queues of languages in which they have passed it.
+        If the task has a test, these are only the queues of languages where they have passed it.
         """
         if self.stopped:
             return []
@@ -267,7 +267,7 @@ def _count_answers(annotator: Annotator, tasks: list[int]) -> dict[int, int]:
 def open_permits(annotator: Annotator, **annotations: Any) -> list[Permit]:
     """Return the annotator's permits for their open tasks, newest first.
 
-    These are tasks in which they are a member or adjudicator, and tasks open to everyone in one of their languages.
+    These are tasks where they are a member or adjudicator, and tasks open to everyone in one of their languages.
 
     annotations: annotations to add to the tasks.
     """

@@ -310,7 +310,7 @@ def _classes_and_answers(kind: Kind, classes: Sequence[str]) -> list[str]:
 
 
 def _uniform_task(name: str, corpus: Corpus) -> Task:
-    """Return the uniform task with this name, from whose unlabelled posts a sample is drawn.
+    """Return the uniform task with this name; a sample is drawn from its unlabelled posts.
 
     Raise TaskError if it does not exist, has another design, or was drawn from another corpus.
     """

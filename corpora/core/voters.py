@@ -54,7 +54,7 @@ class Voter:
 
 
 LAST = Voter.place
-# The registered voters, in the order in which their votes are shown and stored.
+# The registered voters, in the order that their votes are shown and stored.
 VOTERS: dict[str, Voter] = {}
 # Names already used in tables of votes, posts or predictors.
 RESERVED = {"id", "text", "author", "posted_at", "url", "letters", "language", "label", "majority", "unanimous"}

@@ -95,7 +95,7 @@ def draw_parts(store: Store, sizes: Mapping[str, int], seed: str) -> list[dict[s
 def samples_of_parts(
     corpus: Corpus, design: str, drawn: list[dict[str, Any]], frame: Frame, *, seed: str, parameters: Mapping[str, Any]
 ) -> list[Sample]:
-    """Return a sample for each language in which rows were drawn.
+    """Return a sample for each language where rows were drawn.
 
     drawn: rows returned by draw_parts
     frame: counts returned by count_parts
@@ -146,7 +146,7 @@ def sample_filtered(
 ) -> list[Sample]:
     """Draw pairs that the corpus's filter kept and pairs that it dropped.
 
-    Return a sample for each language in which pairs were drawn, sorted by code. Each sample contains kept and dropped
+    Return a sample for each language where pairs were drawn, sorted by code. Each sample contains kept and dropped
     pairs in random order.
 
     languages: codes of the requested languages; None for all
@@ -204,7 +204,7 @@ def sample_contrasted(
 ) -> list[Sample]:
     """Draw rows for a comparison of two systems.
 
-    For records, return a sample for each language in which records were drawn. For posts, return a single sample.
+    For records, return a sample for each language where records were drawn. For posts, return a single sample.
 
     systems: names of two predictors of the corpus, such as mine@1
     languages: for records, codes of the requested languages; None for all

@@ -625,7 +625,7 @@ def _is_western(text: bytes) -> bool:
 
 
 def _delimiter_of(path: Path, encoding: str) -> str:
-    """Detect the delimiter: the one with which most of the first records have as many cells as the header.
+    """Detect the delimiter: the one that gives most of the first records as many cells as the header.
 
     If several delimiters fit equally well, return the one with the most columns.
     """

@@ -46,7 +46,7 @@ class Cursor(base.SQLiteCursorWrapper):
 # Whether to create the database file if it is missing. With None, it is created only if the installation has no other
 # files. A server never creates it, because after somebody moved the file, it would serve an empty database.
 makes_file: bool | None = None
-# Connection in this process that is waiting to write -> time at which it started to wait.
+# Connection in this process that is waiting to write -> time when it started to wait.
 _waiting: dict[object, float] = {}
 
 

@@ -1,4 +1,4 @@
-"""Balanced sets for document classification, in which all classes have the same number of documents in each language.
+"""Balanced sets for document classification. All classes have the same number of documents in each language.
 
 There is a test set, a dev set, and train sets of several sizes, each contained in the next larger one (Schwenk and Li
 2018, A Corpus for Multilingual Document Classification in Eight Languages, section 2.2). In the lists that the authors
@@ -54,7 +54,7 @@ class Sizes(NamedTuple):
     train: tuple[int, ...]
 
     def all(self) -> dict[str, int]:
-        """Return the size of each set, in the order in which the sets are filled."""
+        """Return the size of each set, in the order that the sets are filled."""
         return {TEST: self.test, DEV: self.dev} | {f"{TRAIN}.{size}": size for size in self.train}
 
     def disjoint(self) -> dict[str, int]:

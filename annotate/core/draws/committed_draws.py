@@ -49,7 +49,7 @@ def gold_count(is_gold: Callable[[int], bool], places: int, size: int) -> int:
 
 
 def gold_order(lots: Lots, person: str, keys: Iterable[str]) -> list[str]:
-    """Return gold items in the order in which an annotator receives them."""
+    """Return gold items in the order that an annotator receives them."""
     listed = list(keys)
     return draw_sample(listed, len(listed), lots=lots, purpose=f"honeypots of {person}")
 

@@ -138,7 +138,7 @@ def pool(*estimates: Estimate) -> Estimate:
 
 
 class Turn(NamedTuple):
-    """One way in which a stratum's items may differ from their guess.
+    """One way that a stratum's items may differ from their guess.
 
     domain: change in the size of the domain for each differing item (-1, 0 or 1).
     hits: change in the number of hits for each differing item (-1, 0 or 1).

@@ -25,7 +25,7 @@ def row(measure: str, of: Mapping[str, str], figure: Any, units: float | None, n
     of: the slice, as values of its dimensions, such as `label` or `language`. Empty for all units.
     figure: an Estimate, a Difference or another object with value, low and high, or a number without an interval. None
         if the figure is withheld; the row then needs a note.
-    units: number of units. None for a mean of figures, whose note states how many figures there are.
+    units: number of units. None for a mean of figures; the note then states the number of figures.
     note: explanation; by default, the figure's `reason`, or why there is no interval.
     """
     is_plain = figure is None or isinstance(figure, int | float)

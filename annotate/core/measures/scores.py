@@ -329,7 +329,7 @@ def _soft_labels(shares: npt.ArrayLike, units: ScoredUnits) -> Floats:
 MOST_POINTS = 200  # on a risk-coverage curve
 ERROR = 1 - LEVEL  # probability that a threshold misses its target
 STEP = 1.1  # smallest ratio between the unit counts of consecutive thresholds
-# Ratio of the numbers of units with which consecutive chains of tests start (see `precision_threshold`). In 60 draws in
+# Ratio between the unit counts that consecutive chains of tests start with (see `precision_threshold`). In 60 draws in
 # which 1% to 3% of the most confident answers were wrong, the ratios 4, 6 and 8 selected 33% to 34% of the units, and a
 # single chain only 22%. If the most confident answers are all right, a single chain selects slightly more.
 START = 6.0
