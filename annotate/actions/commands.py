@@ -58,7 +58,7 @@ MESSAGES = (
 def did_you_mean(arguments: Sequence[str], options: Collection[str]) -> str:
     """Return a "Did you mean" question for each unknown option that resembles an option of the command.
 
-    arguments: words of the command line
+    arguments: command-line arguments
     options: the options of the command
     """
     questions = []
@@ -75,7 +75,7 @@ def split_pair_hint(arguments: Sequence[str], options: Mapping[str, argparse.Act
 
     Otherwise return an empty string.
 
-    arguments: words of the command line
+    arguments: command-line arguments
     options: mapping from option to its argparse action
     """
     for option, value, other in zip(arguments, arguments[1:], arguments[2:], strict=False):
@@ -89,7 +89,7 @@ def unquoted_hint(arguments: Sequence[str], options: Mapping[str, argparse.Actio
 
     Otherwise return an empty string.
 
-    arguments: words of the command line
+    arguments: command-line arguments
     options: mapping from option to its argparse action
     """
     for place, option in enumerate(arguments):
@@ -154,7 +154,7 @@ class Command(BaseCommand):
             raise CommandError(sentence, returncode=USAGE_ERROR)
 
         # If arguments are missing, argparse reports only that, even if the user misspelled an option. `remember` keeps
-        # the words of the command line, so that `refuse` can look for such mistakes.
+        # the command-line arguments, so that `refuse` can look for such mistakes.
         parser.parse_args = remember  # type: ignore[method-assign]
         parser.error = refuse  # type: ignore[method-assign]
         # Otherwise, Django would catch a CommandError and print it with the name of its class.

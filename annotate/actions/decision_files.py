@@ -262,7 +262,7 @@ def _import_decisions(values: Values, progress: Progress) -> Outcome:
                     "the two lines."
                 )
         except Paused:
-            raise  # all further rows would be refused too
+            raise  # all later rows would be refused too
         except Refusal as refusal:
             asks = " In the file, write yes in the column sure." if isinstance(refusal.__cause__, Unsure) else ""
             rejects[row.line] = f"{refusal}{asks}"

@@ -102,7 +102,7 @@ def rows_in(
 
 
 def read_truth(path: Path, columns: Mapping[str, str], labels: Collection[str] = ()) -> dict[str, str]:
-    """Read a file of true labels with the columns task and label. Return a mapping from item key to label.
+    """Read a file of true labels with the columns `task` and `label`. Return a mapping from item key to label.
 
     An item's labels, if it has several, are a list or separated by spaces. Raise JudgmentFileError if a row is invalid,
     and CorpusError if the file cannot be read.
@@ -241,7 +241,7 @@ def import_judgments(
     labels: labels of a new task, the best grade first; if empty, the labels in the file
     pairs: whether each item compares two systems; for an existing task, its kind determines this
     columns: mapping from field to column of the file
-    keep_repeats: whether to keep a worker's further answers on an item for analysis instead of rejecting them
+    keep_repeats: whether to keep a worker's repeat answers on an item for analysis instead of rejecting them
     max_rejects: maximum share of rejected rows, not counting repeated answers
     progress: called with the number of bytes read
     """

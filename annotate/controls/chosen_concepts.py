@@ -1,4 +1,4 @@
-"""The quality control `concepts`: the concepts that annotators choose for documents, and how they found each one."""
+"""The `concepts` quality control: the concepts that annotators choose for documents, and how they found each one."""
 
 import json
 from collections import Counter

@@ -271,7 +271,7 @@ def correct(gold: GoldAnswer, label: str, explanation: str) -> tuple[int, int]:
     return sum(agrees(answer, label) for answer in submitted), sum(agrees(answer, old_label) for answer in submitted)
 
 
-# --- The quality control `gold answers`, which hides gold answers in the queue and pauses annotators who fail too many.
+# --- The `gold answers` quality control, which hides gold answers in the queue and pauses annotators who fail too many.
 # It also records which gold answers annotators received, so that the draws can be verified, and finds units whose
 # answer is already known because they repeat a gold answer or an example from the guidelines.
 

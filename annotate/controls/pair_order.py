@@ -1,4 +1,4 @@
-"""The quality control `sides`, which draws which of two systems each annotator sees on the first side.
+"""The `sides` quality control, which draws which of two systems each annotator sees on the first side.
 
 The order is drawn with the task's secret, and stored when the annotator gets the unit. Annotators see and submit sides,
 whereas the database stores the names of systems. Only this module converts between sides and names, so annotators

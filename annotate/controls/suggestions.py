@@ -1,4 +1,4 @@
-"""The quality control `suggestions`: predicted labels that annotators see next to the answers, hidden at random.
+"""The `suggestions` quality control: predicted labels that annotators see next to the answers, hidden at random.
 
 Suggestions are hidden for a random share s (`--blind-share`) of the (annotator, unit) pairs. Each pair is drawn
 independently with the task's secret, so that annotators can't predict or influence the draw, and the draw can be

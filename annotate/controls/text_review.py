@@ -1,4 +1,4 @@
-"""The quality control `review`: reviewers accept, correct or reject a text that another annotator has written.
+"""The `review` quality control: reviewers accept, correct or reject a text that another annotator has written.
 
 The first answer to a unit is the text. The unit then goes to its reviewers, who see the text, but neither its author
 nor each other's answers. If all reviewers accept the text, it becomes the label. Otherwise, an adjudicator decides.

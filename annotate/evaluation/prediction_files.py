@@ -1,7 +1,7 @@
 """Prediction files: tables with one row per unit, and files with one line per row of a published test file.
 
 A table has a column for the unit's id, and either a column for its label or a score column for each label. It is a TSV,
-CSV, JSONL or Parquet file, plain or compressed. A TSV file without a header has the columns id and label.
+CSV, JSONL or Parquet file, plain or compressed. A TSV file without a header has the columns `id` and `label`.
 """
 
 import math

@@ -281,7 +281,7 @@ def _words(documents: LabelledDocuments, top_count: int | None, threshold: float
 
 # --- rankings of labels: TREC runs, tables, and ranked predictors of a corpus
 #
-# A table has either an id column and a score column for each label, or the columns id and label. In the latter, a row
+# A table has either an id column and a score column for each label, or the columns `id` and `label`. Then a row
 # contains one label or all labels of a document.
 
 

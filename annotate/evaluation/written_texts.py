@@ -1,6 +1,6 @@
 """Evaluation of generated texts against texts written by annotators, by language, with BLEU-4 and chrF.
 
-Predictions are a table with the columns id and text, or a folder with XGLUE's files. With a table, several sets can
+Predictions are a table with the columns `id` and `text`, or a folder with XGLUE's files. With a table, several sets can
 provide references for the same records.
 """
 

@@ -54,9 +54,9 @@ class Entry:
     """An entry of the list about a task.
 
     row: the task's row.
-    about: "paused" (new pauses), "queue" (a stalled queue), "more" (further stalled queues) or "adjudicator" (items are
+    about: "paused" (new pauses), "queue" (a stalled queue), "more" (other stalled queues) or "adjudicator" (items are
         waiting for an adjudicator, but there is none).
-    detail: the stalled queue, or the number of further stalled queues.
+    detail: the stalled queue, or the number of other stalled queues.
     """
 
     row: Mapping[str, Any]

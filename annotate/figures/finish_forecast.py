@@ -326,7 +326,7 @@ def _readers(task: Task, able: Mapping[str, set[int]], now: datetime) -> list[Re
     ]
 
 
-Day = tuple[int, int, float]  # number of judgments, number of timed judgments, and total time of the latter in seconds
+Day = tuple[int, int, float]  # number of judgments, number of timed judgments, and their total time in seconds
 
 
 def _days_of(task: Task, people: Sequence[int], now: datetime) -> dict[int, dict[date, Day]]:

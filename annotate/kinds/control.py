@@ -240,7 +240,7 @@ class QualityControl:
         """Handle a unit of work after a judgment, whether or not the judgment has changed the unit's stage."""
 
     def score(self, permit: Permit) -> tuple[int, int] | None:
-        """Return an annotator's correct and total answers to hidden gold answers since their last pause was lifted.
+        """Return an annotator's correct and total answers to hidden gold items since their last pause was lifted.
 
         Return None if the control does not count them.
         """

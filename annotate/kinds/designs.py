@@ -138,7 +138,7 @@ class PostSets:
     measures: measures that the sets can estimate, in report order; empty unless they measure a predictor of posts
     stem: stem of the file with labels and ids
     includes: function that returns whether a labelled row belongs to the set
-    has_negatives: whether the sets have labels such as not-de
+    has_negatives: whether the sets have labels such as `not-de`
     """
 
     measures: tuple[str, ...] = ()

@@ -228,7 +228,7 @@ class Routing:
     candidates: function that returns the languages whose readers can label an item, most likely first, from the item,
         the language in the question, and the routes
     read_by: function that returns a task's queues for the readers of a language
-    when_exhausted: function that returns a unit's next stage if no further annotator can be asked
+    when_exhausted: function that returns a unit's next stage if no other annotator can be asked
     enters_by: event that queues a unit without an automatic label
     is_routed: whether languages can share a queue, as the table of routes defines
     waits: whether a unit stays in its queue if too few annotators can answer it; if not, it moves on

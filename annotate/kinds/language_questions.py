@@ -158,7 +158,7 @@ def faults(options: Mapping[str, Any]) -> str:
 
 
 def when_exhausted(unit: Unit) -> str:
-    """Return the next stage of a unit if no further annotator can be asked.
+    """Return a unit's next stage if no other annotator can be asked.
 
     The unit goes to adjudication. A decoy is discarded instead, because its answer is already known.
     """

@@ -199,7 +199,7 @@ _EVERY = (
         most=1,
     ),
 )
-# All options by name. A quality control from a plug-in adds its options when it is registered.
+# All options by name. A control from a plug-in adds its options when it is registered.
 OPTIONS: dict[str, Option] = {option.name: option for option in _EVERY}
 
 # The share of (annotator, unit) pairs with hidden suggestions. A fifth is enough to compare answers with and

@@ -54,7 +54,7 @@ NOTHING_CHANGED = "Nothing was changed."
 
 
 def languages(request: UserRequest) -> HttpResponse:
-    """List annotators' requests for further languages, or decide a request.
+    """List annotators' requests for more languages, or decide a request.
 
     POST fields:
     grant, refuse: primary key of the request to grant or refuse
@@ -210,7 +210,7 @@ def _check_are_new(rows: Iterable[Row]) -> None:
 def _parse_person(posted: QueryDict, username: str, name: str = "", email: str = "", *more: str) -> Row:
     """Return a person with the languages in the form. Raise BadTable if the languages or the texts are invalid.
 
-    more: further parts of the person's line, which make it invalid
+    more: excess parts of the person's line, which make it invalid
     """
     languages, adjudicates = _languages(posted), "adjudicates" in posted
     if more:

@@ -324,7 +324,7 @@ def form(
     defaults: Mapping[str, Any] | None = None,
     refusal: Exception | None = None,
 ) -> tuple[list[Field], dict[str, list[Field]]]:
-    """Return an action's form: the fields that are always visible, and the further fields by heading.
+    """Return an action's form: the fields that are always visible, and the other fields by heading.
 
     name: name of the action
     values: mapping from option name to current value

@@ -85,7 +85,7 @@ class Filter:
 def page_of(task: Task, chosen: Filter, after: Place | None) -> tuple[list[tuple[Unit, int]], Place | None]:
     """Return a page as (unit, number of answers) tuples, and the position after which the next page begins.
 
-    The position is None if no units follow. If the search words are an item's id, its units come first.
+    The position is None if no units follow. If the search terms are an item's id, its units come first.
 
     after: position after which the page begins; None for the first page
     """

@@ -365,7 +365,7 @@ class Judgment(LoadedRow):
     - FLAG: the annotator declined the unit as disturbing. It counts neither as an answer nor as a skip.
     - SETTLE: an adjudicator decided the unit's label.
     - DISCARD: an adjudicator decided that the unit gets no label.
-    - REPEAT: a further answer by the same annotator in an imported file. It is stored, but only counts on request.
+    - REPEAT: another answer by the same annotator in an imported file. It is stored, but only counts on request.
     """
 
     ANSWER, SKIP, FLAG = "answer", "skip", "flag"

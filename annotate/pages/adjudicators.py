@@ -210,7 +210,7 @@ class CaseFilter:
     def query(self, **more: Any) -> str:
         """Return the filter as a query string with its question mark, or an empty string for an empty filter.
 
-        more: further parameters
+        more: other parameters
         """
         parameters = {"language": self.language, "case": self.case} | more
         encoded = urlencode({name: value for name, value in parameters.items() if value})

@@ -287,7 +287,7 @@ def judge_sheet(request: UserRequest, annotator: Annotator, task: Task) -> HttpR
     refusals = Counter(map(str, refused)).most_common()
     outcome = {"saved": len(answers) - len(refused), "sent": len(answers), "refusals": refusals}
     sheet = work_queue.take_sheet(annotator, task)
-    # Without htmx, show refusals in this response. Reloading it submits the form again, which has no further effect.
+    # Without htmx, show refusals in this response. Reloading it submits the form again, which has no effect.
     if request.htmx or refused:
         return _show_assigned(request, permit_of(annotator, task), sheet, on_sheet=True, outcome=outcome)
     return redirect("sheet", task=task.name)

@@ -48,7 +48,7 @@ def adjudicates_in(annotator: Annotator, task: Task) -> bool:
 def check_may_adjudicate(annotator: Annotator, task: Task, *, opens_unit: bool = False) -> None:
     """Check that an annotator may act as an adjudicator in a task.
 
-    opens_unit: whether a further unit will be shown, so that the daily limit for sensitive work applies.
+    opens_unit: whether another unit will be shown, so that the daily limit for sensitive work applies.
 
     Raise NotAllowed if they aren't an adjudicator in the task, Paused if they are paused, NotAgreed if the work is
     sensitive and they have not consented, and EnoughToday if they have reached the daily limit.

@@ -4,8 +4,8 @@ If no one else has acted on the unit, a changed answer replaces the first answer
 first answer counts until an adjudicator, who sees both, decides. If an adjudicator has already decided the unit or a
 manager has excluded it, that decision remains in force.
 
-Annotators can't tell which of these cases applied. Changing the answer to a hidden gold answer runs the same
-statements, so that the gold answer cannot be recognized. The change has the same outcome as for the unit of work that
+Annotators can't tell which of these cases applied. Changing the answer to a hidden gold item runs the same
+statements, so that the gold item cannot be recognized. The change has the same outcome as for the unit of work that
 the gold answer replaced. For the gold answer itself, the first answer counts.
 """
 

@@ -55,7 +55,7 @@ def flag(
     """Flag a leased unit, within the annotator's transaction. Idempotent for the same message.
 
     permit: the annotator's permit.
-    lease_id: primary key of the lease, which may have ended unless the unit is flagged as disturbing.
+    lease_id: primary key of the lease. It may have ended, unless the unit is flagged as disturbing.
     kind: one of KINDS.
     message: the annotator's message, required for a question.
     active_seconds: see `judgments.judge`.

@@ -87,7 +87,7 @@ def decide(unit: Unit, answers: Sequence[Judgment], *, asks: bool = True, **how:
     """Decide a unit that has all its answers: label it, ask another annotator, or move it to its next stage.
 
     answers: the unit's answers.
-    asks: whether a quality control may request more answers.
+    asks: whether a control may request more answers.
     how: `by`, `judgment` and `keep`, see `move`.
     """
     apply_resolution(unit, resolve(unit, [answer.label for answer in answers], asks=asks), **how)
@@ -131,7 +131,7 @@ def resolve(unit: Unit, answers: list[str], aggregated: Any = None, *, asks: boo
 
     answers: the labels of the unit's answers.
     aggregated: the result of `aggregate` for these answers, if the caller has it.
-    asks: whether a quality control may request more answers.
+    asks: whether a control may request more answers.
     """
     task = unit.task
     is_open, result = aggregated or aggregate(task, answers)

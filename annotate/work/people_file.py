@@ -49,7 +49,7 @@ class BadTable(ValueError):
 
 
 def read_table(path: Path) -> list[Row]:
-    """Read a table with the columns username, name and languages, in any tabular format.
+    """Read a table with the columns `username`, `name` and `languages`, in any tabular format.
 
     Languages are written with levels, e.g. "de:5 en:4". The columns adjudicates (yes or no) and email are optional.
 

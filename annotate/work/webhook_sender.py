@@ -26,7 +26,7 @@ from corpora.system import VERSION
 
 EVERY = 2.0  # seconds between collections of events
 AWAY = 10.0  # seconds before retrying an unavailable database
-# Delays after the first, second, … failure in a row. The last one applies to all further failures.
+# Delays after the first, second, … failure in a row. The last one applies to all later failures.
 WAITS = tuple(timedelta(minutes=minutes) for minutes in (0.5, 2, 10, 30, 120, 360))
 GIVE_UP = timedelta(days=3)  # age of an event after which its failed notification is no longer sent
 # Maximum number of notifications sent to one webhook before the next webhook's turn, and maximum time (seconds).

@@ -172,7 +172,7 @@ _FASTTEXT_LABEL = "__label__"
 # For its origin and licence, see README.md in the same folder.
 FASTTEXT_MODEL = Path(__file__).parent / "lid176" / "lid.176.ftz"
 _FASTTEXT_SHA256 = "8f3472cfe8738a7b6099e8e999c3cbfae0dcd15696aac7d7738a8039db603e83"
-# CLD2 gives one point to the default language of a script and further points for each n-gram that it recognizes. It
+# CLD2 gives one point to the default language of a script and more points for each n-gram that it recognizes. It
 # reports points per 1,024 bytes, rounded down. A language with fewer points than this is only the script's default.
 _CLD2_DEFAULT = 1.5
 _FIRST_WORDS = 10  # minimum number of letters in the prefix that is checked for features first

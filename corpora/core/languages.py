@@ -293,7 +293,7 @@ def read_toml(text: str) -> dict[str, Any]:
 def read_added(tables: Mapping[str, object]) -> dict[str, Language]:
     """Parse added languages from TOML tables keyed by code.
 
-    A table may have the keys name, autonym, script and under. The name is required only if the language is not in the
+    Keys: `name`, `autonym`, `script` and `under`. `name` is required only if the language is not in the
     registry. The autonym defaults to the name.
 
     Raise ValueError with a message about the first fault.

@@ -250,7 +250,7 @@ def fetch_batches(rows: QuerySet[Any, Any], fields: Mapping[str, pa.DataType], s
 
 
 def fetch_all(rows: QuerySet[Any, Any], fields: Mapping[str, pa.DataType], size: int) -> pa.RecordBatch:
-    """Return all rows of a query as a single Arrow batch, which may be empty. Parameters are as in `fetch_batches`."""
+    """Return all rows of a query as a single Arrow batch, possibly empty. Parameters are as in `fetch_batches`."""
     return pa.concat_batches(
         [pa.RecordBatch.from_pylist([], schema=pa.schema(fields.items())), *fetch_batches(rows, fields, size)]
     )

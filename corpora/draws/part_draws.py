@@ -56,7 +56,7 @@ def count_parts(
     """Count the rows of each part by language.
 
     store: store with the view `frame` (columns id and language)
-    query: name of a query with the columns id, language and part
+    query: name of a query with the columns `id`, `language` and `part`
     parts: names of the parts
     languages: codes of the requested languages; None for all
     leave_out: ids of rows to exclude from the frame
@@ -258,7 +258,7 @@ def _label_table(corpus_name: str, systems: Sequence[Predictor], labels: Collect
 
 
 def _spellings(predictor: str, predicted: Collection[str], labels: Collection[str]) -> dict[str, str]:
-    """Map a predictor's labels to the task's labels, which may be spelled differently.
+    """Map a predictor's labels to the task's labels. Their spelling may differ.
 
     Raise CorpusError if a label has no equivalent in the task.
     """

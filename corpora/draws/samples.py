@@ -485,7 +485,7 @@ def _compare_votes(redrawn: Iterable[tuple[Any, Item]]) -> tuple[list[str], list
 
     redrawn: pairs of an unsaved item, with the current votes, and the stored item
 
-    Return the ids of items on which a voter's vote has changed, and the stored items to which votes from further voters
+    Return the ids of items on which a voter's vote has changed, and the stored items to which votes from other voters
     were added. The latter are not saved.
     """
     differing, added = [], []

@@ -134,7 +134,7 @@ class Store:
     def first_votes(self, voters: Iterable[str] = ()) -> None:
         """Define the view `first_votes`.
 
-        It has the columns id and letters, and two columns for each voter, such as cld2 and cld2_score, with the voter's
+        It has the columns `id` and `letters`, and two for each voter, such as `cld2` and `cld2_score`, with the voter's
         first label (und if there is none) and its score.
 
         voters: names of the voters, by default those of the store's panel

@@ -227,5 +227,5 @@ def count_differing(corpus_name: str, predictor: Predictor, other: Predictor) ->
 
 
 def counts(store: Store, query: str) -> dict[str, int]:
-    """Run a query with the columns label and posts, and return the number of posts by label."""
+    """Run a query with the columns `label` and `posts`, and return the number of posts by label."""
     return {row["label"]: row["posts"] for row in store.fetch(query)}

@@ -299,7 +299,7 @@ def check_repeats(store: Store, path: Path) -> None:
 
 
 def first_ids(store: Store, query: str) -> tuple[int, list[str]]:
-    """Run a query with the columns id and total. Return the total number of matching rows, and the first ids."""
+    """Run a query with the columns `id` and `total`. Return the total number of matching rows, and the first ids."""
     rows = store.fetch(query, NAMED)
     return (rows[0]["total"] if rows else 0), [row["id"] for row in rows]
 

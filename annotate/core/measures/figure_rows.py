@@ -164,7 +164,7 @@ def share_at_every_look(hits: float, of: float) -> tuple[float, float]:
     Statistical methods related to the law of the iterated logarithm, Annals of Mathematical Statistics 41(5); for the
     betting form, Waudby-Smith and Ramdas 2024, Estimating means of bounded random variables by betting, JRSS B 86(1)).
 
-    hits: number of hits, which may be fractional.
+    hits: number of hits; may be fractional.
     of: number of observations; with 0 the interval is (0, 1).
     """
     if of == 0:

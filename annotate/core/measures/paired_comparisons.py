@@ -143,7 +143,7 @@ class Pair(NamedTuple):
     judgments: number of judgments.
     counts, shares: number and share of judgments for a, for b, and for a tie.
     majority, majority_shares: number and share of finished units with a majority for a, for b, for a tie, and without a
-        majority. Unfinished units are left out, because further judgments may change their majority.
+        majority. Unfinished units are left out, because later judgments may change their majority.
     win: share of judgments for a, where a tie counts as half.
     p: p-value of the exact sign test that both systems are preferred equally often (Dixon and Mood 1946, The
         Statistical Sign Test, JASA 41(236)). The test counts the majority of each unit instead of single judgments,

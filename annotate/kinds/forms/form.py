@@ -146,7 +146,7 @@ class Form:
         return list(labels)
 
     def details(self, posted: Any) -> dict[str, Any]:
-        """Return further arguments of read_answer, besides the labels, from a submitted page.
+        """Return the arguments of read_answer other than the labels, from a submitted page.
 
         posted: the page's QueryDict
         """
