@@ -51,7 +51,7 @@ class Progress:
     def begin(self, total: int | None, unit: str) -> None:
         """Announce the amount of work. In a command, the progress bar appears at the next call of `advance`.
 
-        total: amount of work, None if unknown
+        total: amount of work; None if unknown
         unit: unit of the amount: "B" for bytes, or a noun such as "post" or "unit"
         """
 

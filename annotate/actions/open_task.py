@@ -308,7 +308,7 @@ def kind_named(name_or_path: str | None, design: str | None) -> Kind:
     Raise ActionError if there is no such kind, or if the kind has no layout.
 
     name_or_path: name of a built-in kind or path of a file; None for the first built-in kind that has the design
-    design: name of the design, None for any design
+    design: name of the design; None for any design
     """
     if name_or_path is None:
         return next(kind for kind in KINDS.values() if not design or design in kind.designs)

@@ -40,7 +40,7 @@ TOLERANCE = 0.03  # relative difference up to which shares count as equal, so th
 def summary(opened: Opened, size: int | None, *, extended: bool, is_dry_run: bool = False) -> Outcome:
     """Return the summary of a task that was opened or extended.
 
-    size: number of items the manager requested, None for the design's default
+    size: number of items the manager requested; None for the design's default
     extended: whether the task was extended
     is_dry_run: whether nothing is stored; the summary then also shows the expected work
     """

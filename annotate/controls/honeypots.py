@@ -249,7 +249,7 @@ def too_few(task: Task) -> dict[str, tuple[int, int]]:
 def out_of_reach(task: Task) -> dict[str, int]:
     """Return the languages whose annotators get too few honeypots for the pause rule to apply.
 
-    For each language, return how many honeypots an annotator who does all the work gets.
+    Each language maps to the number of honeypots for an annotator who does all the work.
     """
     reachable = {code: min(pool, units // (size - 1)) for code, pool, units, size in _pools(task)}
     return {code: number for code, number in reachable.items() if task.pause_below and number < pause_rule.LEAST}

@@ -76,7 +76,7 @@ def differences(
 
     A key is a tuple such as ("recall", "de"). For accuracy, it contains "with und" or "without und" instead of a label.
 
-    both: the uniform set with both predictors' labels, None if there is no uniform set.
+    both: the uniform set with both predictors' labels; None if there is no uniform set.
     sets: each predictor's recall-oriented sets, as a mapping from language to {post id: predicted label}.
     """
     cells = [cell for cell in both.cells if cell.annotated] if both else []

@@ -66,7 +66,7 @@ class Joined:
     verified: dict[str, dict[str, str]] = field(default_factory=dict)
     confirmed: set[str] = field(default_factory=set)
     own: set[str] = field(default_factory=set)  # languages with a precision-oriented set drawn by this predictor
-    # Mapping from language to the other predictors that drew its precision-oriented sets, "" if a set does not say.
+    # Mapping from language to the other predictors that drew its precision-oriented sets; "" if a set does not say.
     foreign: dict[str, set[str]] = field(default_factory=dict)
     undecided: dict[str, set[str]] = field(default_factory=dict)
     marks_annotated: bool = False  # whether the uniform set marks the annotated posts
@@ -78,7 +78,7 @@ class Joined:
         Posts that the predictor labels X while the detectors agree on another label form a separate stratum, and the
         verified posts are a random sample of that stratum. A post in it that was audited represents only itself.
 
-        label: label to measure, "" for a measure of all labels.
+        label: label to measure; "" for a measure of all labels.
         """
         uniform, verified = self.uniform, self.verified
         if label:
@@ -385,7 +385,7 @@ def _has_unchecked_adjudicators(uniform: Uniform) -> bool:
 
 
 def list_short_labels(uniform: Uniform) -> str:
-    """Return a list, as text, of the labels with too few annotated posts, with counts; "" if there are none.
+    """List the labels with too few annotated posts, with counts, as text; "" if there are none.
 
     Each label needs LEAST_READ annotated posts and the set LEAST_READ_IN_ALL, or all posts if there are fewer.
     """

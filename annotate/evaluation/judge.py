@@ -74,8 +74,8 @@ def corpus_drawn_from(name: str, manifest_corpus: str, corpus: str) -> str:
     """Return the corpus that a gold set was drawn from.
 
     name: name of the gold set.
-    manifest_corpus: corpus named in the set's manifest, "" for none.
-    corpus: corpus specified by the user, "" for none.
+    manifest_corpus: corpus named in the set's manifest; "" for none.
+    corpus: corpus specified by the user; "" for none.
 
     Raise EvaluationError if the user and the manifest name different corpora.
     """

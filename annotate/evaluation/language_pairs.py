@@ -72,7 +72,7 @@ def grade(
 
     predictions: folder of prediction files.
     sets: a sequence with the gold set as its only element.
-    against: folder of a second system's files, None for no comparison.
+    against: folder of a second system's files; None for no comparison.
     split: the split to measure.
     group: groups of test languages to average over separately, such as "romance=es it".
 

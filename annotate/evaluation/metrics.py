@@ -354,7 +354,7 @@ def recall(
     this set was drawn from.
 
     label: the language.
-    uniform: the uniform set, None if there is none.
+    uniform: the uniform set; None if there is none.
     sets: the recall-oriented sets.
     reach: posts within reach of the recall-oriented draws.
     false_yes: see `recall_on_recall_set`.
@@ -384,7 +384,7 @@ def precision(
     """Estimate a language's precision from the uniform set, a precision-oriented set, or both.
 
     label: the language.
-    uniform: the uniform set, None if there is none.
+    uniform: the uniform set; None if there is none.
     sets: precision-oriented sets.
     with_und: whether posts that annotators labelled und count as wrong; otherwise they are left out.
     false_yes: upper bound on the share of wrong posts among those confirmed in the precision-oriented set.
@@ -412,11 +412,11 @@ def und_last(labels: Iterable[str]) -> list[str]:
 def balanced_precision(label: str, sets: RecallSets, weights: Mapping[str, float] | None = None) -> Measured:
     """Estimate precision from recall-oriented sets, as if languages were as common as their weights.
 
-    Ignores posts labelled und and posts in languages without a recall-oriented set.
+    Ignores posts labelled `und` and posts in languages without a recall-oriented set.
 
     label: the language.
     sets: recall-oriented sets.
-    weights: weight of each language, None for equal weights.
+    weights: weight of each language; None for equal weights.
 
     The estimate is UNKNOWN if the weight of `label` is 0.
     """

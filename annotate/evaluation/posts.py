@@ -52,7 +52,7 @@ def evaluate_posts(
 
     predictions: path of a file, or name of a predictor in the corpus.
     folders: folders of the gold sets.
-    against: path or name of a second predictor, "" for no comparison.
+    against: path or name of a second predictor; "" for no comparison.
     allow_erased: whether to accept sets with erased posts.
     unfinished: whether to accept unfinished sets.
     vanished: ids of posts that no longer exist at their source, or a file with these ids.
@@ -100,7 +100,7 @@ def evaluate(
 
     subject: the predictor.
     sets: the gold sets.
-    against: a second predictor, None for no comparison.
+    against: a second predictor; None for no comparison.
     vanished: ids of posts to leave out.
     measures: measures to report; if empty, all that the sets support.
     balanced: whether to also report balanced precision, which is measured on the recall-oriented sets.

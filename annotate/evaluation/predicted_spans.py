@@ -67,7 +67,7 @@ def grade(
 
     predictions: path of the predictions.
     sets: a sequence with the gold set as its first element.
-    against: path of a second system's predictions, "" for no comparison.
+    against: path of a second system's predictions; "" for no comparison.
     split: name of the split to measure.
     reading: options for reading predictions, none of which apply to spans.
 

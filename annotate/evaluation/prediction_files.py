@@ -94,7 +94,7 @@ def read_table(
     ids: ids of the units, (n,).
     labels: labels of the set, (K,).
     columns: mapping from field to column of the file.
-    format: format of the file, None to derive it from the file's name.
+    format: format of the file; None to derive it from the file's name.
     others: ids of items outside the set. Their labels are only counted.
 
     Raise EvaluationError if the file lacks or repeats a unit, or has invalid values.
@@ -138,7 +138,7 @@ class _Reader:
         """Read the file.
 
         named_columns: mapping from field to the column that the user specified for it.
-        format: format of the file, None to derive it from the file's name.
+        format: format of the file; None to derive it from the file's name.
         """
         check_file(self.path, format)
         format = format or format_of(self.path) or ""
@@ -337,7 +337,7 @@ def system_names(sources: Sequence[str | Path], names: Sequence[str] = ()) -> li
 
     sources: one system or two, as specified by the user.
     names: preferred names. If they are missing or not distinct, the file or folder names are used; if these are not
-        distinct either, `sources` are.
+        distinct either, `sources` is used.
     """
     for candidates in (list(names), [Path(system).resolve().name for system in sources]):
         if candidates and len(set(candidates)) == len(candidates):

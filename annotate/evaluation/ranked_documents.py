@@ -151,7 +151,7 @@ def grade(
 
     source: path of a file, or name of a ranked predictor in the corpus.
     sets: a sequence with the gold set as its only element.
-    against: path or name of a second system's rankings, "" for no comparison.
+    against: path or name of a second system's rankings; "" for no comparison.
     split: name of the split to measure.
     first: number of top labels taken as the answer. By default FIRST, or all labels if they have no scores.
     threshold: minimum score of the labels taken as the answer, instead of `first`.
@@ -311,7 +311,7 @@ def ranking_of(
     labels: all labels of the vocabulary.
     corpus: name of the corpus.
     column: columns of a table, as specified with --column.
-    file_format: format of the file, None to derive it from the file's name.
+    file_format: format of the file; None to derive it from the file's name.
 
     Raise EvaluationError if there is nothing to measure.
     """
@@ -348,7 +348,7 @@ def read_ranking(
     documents: ids of the documents.
     labels: all labels of the vocabulary.
     columns: mapping from field to column of the file.
-    format: format of the file, None to derive it from the file's name.
+    format: format of the file; None to derive it from the file's name.
 
     Raise EvaluationError if the file is neither a run nor a table, or contains none of the documents.
     """

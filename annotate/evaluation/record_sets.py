@@ -175,8 +175,8 @@ class Units(RecordSet):
         probability that the unit was drawn and labelled.
     weights: number of units that the unit represents, scaled to a minimum of 1.
     scarce: languages of an unfinished set in which fewer than LEAST_COUNT of the drawn units have a label.
-    groups: index of the group that the unit was drawn with, None if units were drawn individually.
-    slices: mapping from a slice name, such as `language`, to the units' values, "" for a unit without a value.
+    groups: index of the group that the unit was drawn with; None if units were drawn individually.
+    slices: mapping from a slice name, such as `language`, to the units' values; "" for a unit without a value.
     votes: mapping from label to its share of the unit's answers; empty if nobody answered.
     audits: audits of the items on which voters agree.
     offsets: byte offset of the unit's row in its file.
@@ -234,7 +234,7 @@ def read_units(
 
     folder: folder of the set.
     unfinished: whether to accept an unfinished set.
-    split: name of the split, "" for all units.
+    split: name of the split; "" for all units.
     sequential: whether the intervals must be valid at every look at the data.
     blind: whether to compute the labels from answers given without suggestions, see `blind_arm`.
     in_set_only: with `blind`, whether to leave out units on which annotators disagreed, which are not in the set.
@@ -514,7 +514,7 @@ class _Columns:
 
 
 def _audit_stratum(row: Mapping[str, Any]) -> AuditStratum | None:
-    """Return the stratum of an audited row, None for other rows."""
+    """Return the stratum of an audited row; None for other rows."""
     is_audited = row.get("stratum") == AUDITED
     return AuditStratum(row.get("language") or "", str(row.get("agreed"))) if is_audited else None
 

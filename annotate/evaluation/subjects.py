@@ -37,8 +37,8 @@ class Subject:
 
     labels: function that returns the labels of the given ids. An optional second argument lists ids whose labels may be
         unknown; those are left out of the result.
-    corpus: corpus that the labels come from, "" for a file.
-    file: file that the labels come from, None for the corpus.
+    corpus: corpus that the labels come from; "" for a file.
+    file: file that the labels come from; None for the corpus.
     warnings: sentences for the report about the file.
     others: number of items with each label outside the sets, if requested.
     """
@@ -104,7 +104,7 @@ def subject_of_file(
 
     declared: the labels that each coarse label includes.
     columns: mapping from field to column of the file.
-    format: format of the file, None to derive it from the file's name.
+    format: format of the file; None to derive it from the file's name.
     sets: the gold sets. Their labels are accepted even if they are not languages, see `_spellings`.
     others: ids of items outside the sets, EVERY_LABEL for all items. Their labels are only counted.
 
@@ -161,7 +161,7 @@ def subject_of(
 
     sets: the gold sets.
     source: path of a file, or name of a predictor.
-    corpus: name of the corpus, "" for the corpus of the sets.
+    corpus: name of the corpus; "" for the corpus of the sets.
     map, column, file_format: options for reading a file.
     others: ids of items whose labels are only counted; items in the sets are left out.
 

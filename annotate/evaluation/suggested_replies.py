@@ -242,7 +242,7 @@ def grade(
 
     predictions: file or folder of predictions.
     sets: a sequence with the gold set as its only element.
-    against: file or folder of a second system's predictions, None for no comparison.
+    against: file or folder of a second system's predictions; None for no comparison.
     split: the split to measure; these sets call the split dev "valid".
 
     Raise EvaluationError if the predictions do not fit the set.

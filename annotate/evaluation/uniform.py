@@ -26,7 +26,7 @@ UNKNOWN_PREDICTION = "-"
 class Cell(NamedTuple):
     """The properties shared by all posts in one cell of a uniform set.
 
-    stratum: label that the detectors agreed on, "" if they disagreed.
+    stratum: label that the detectors agreed on; "" if they disagreed.
     agreed: class of that label.
     annotated: whether annotators labelled the posts; otherwise the truth is the detectors' label.
     truth: the accepted label.

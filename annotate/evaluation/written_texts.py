@@ -53,7 +53,7 @@ def grade(
 
     predictions: path of the predictions.
     sets: the gold sets.
-    against: path of a second system's predictions, "" for no comparison.
+    against: path of a second system's predictions; "" for no comparison.
     split: name of the split to measure.
     column, file_format: names of the columns, and the format of the tables.
 

@@ -116,7 +116,7 @@ def grade(
 
     predictions: folder of predictions.
     sets: the gold sets.
-    against: folder of a second system's predictions, None for no comparison.
+    against: folder of a second system's predictions; None for no comparison.
     split: the split to measure.
 
     Raise EvaluationError if the predictions do not fit the sets.

@@ -40,7 +40,7 @@ from annotate.work import adjudication
 from annotate.work.adjudication import adjudicators
 from annotate.work.routes import Routes, readers_of
 
-HOURS_A_WEEK = 10  # assumed hours of annotators, who also have other work; their actual hours are on the page Progress
+HOURS_A_WEEK = 10  # assumed hours of annotators, who also have other work; their actual hours are on the Progress page
 WINDOW = timedelta(days=28)  # earlier days are ignored, because they don't predict future work
 SAMPLE = 2_000  # number of units used to estimate where skipped units go
 MOST = 3  # number of queues for which additional annotators are simulated, last to finish first

@@ -50,11 +50,11 @@ class Work(NamedTuple):
 class Group(NamedTuple):
     """The number of items with the same votes, language and true label.
 
-    firsts: each voter's first label, "" for no vote
-    label: label on which the voters agree, "" if they don't
+    firsts: each voter's first label; "" for no vote
+    label: label on which the voters agree; "" if they don't
     queue: queue (language) of the items
-    language: language of the records, "" for posts
-    truth: true label, None if unknown
+    language: language of the records; "" for posts
+    truth: true label; None if unknown
     items: number of items
     """
 

@@ -157,7 +157,7 @@ class Design:
     check: function that raises CorpusError if the options of a draw are invalid, without drawing anything
     options: names of the design's options (DRAW_OPTIONS)
     needs: names of the options that are required
-    size: default number of units, in total or per language; 0 if the user must state it, None to draw everything
+    size: default number of units, in total or per language; 0 if the user must state it; None to draw everything
     population: STREAM, AUTHORS or TRIGGERS; "" if the units are not posts
     sets: content of the gold sets
     answers_from: CLASSES or SYSTEMS, if the draw determines the possible answers; otherwise ""

@@ -206,7 +206,7 @@ class Pause(models.Model):
 class Comparison(models.Model):
     """Two systems to compare, with each system's replies to a message. System a precedes b alphabetically.
 
-    The message belongs to a unit or, in practice and tests, to a gold answer.
+    The message belongs to a unit or, in practice rounds and tests, to a gold answer.
     """
 
     unit = models.OneToOneField(Unit, on_delete=models.CASCADE, null=True, blank=True, related_name="comparison")

@@ -267,7 +267,7 @@ class Gold:
     def rows(self) -> Rows:
         """Return the rows with all exported columns.
 
-        All sets have id and label. Exported sets also have votes, judgments, transitions and the other columns that the
+        All sets have `id` and `label`. Exported sets also have votes, judgments, transitions and other columns that the
         card describes. A set of records is sorted by split and has a column `split`.
         """
         names = [name for name in self.manifest["files"] if name.startswith("gold")]

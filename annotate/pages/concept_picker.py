@@ -298,7 +298,7 @@ def change_panel(
 
 
 def question_panel(item: Item, permit: Permit, posted: QueryDict | None) -> dict[str, Any]:
-    """Return the panel for a question in practice or a test, without suggestions."""
+    """Return the panel for a practice or test question, without suggestions."""
     task = permit.task
     if task.vocabulary_id is None:
         return {}

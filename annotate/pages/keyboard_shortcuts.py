@@ -53,7 +53,7 @@ def queue_keys(permit: Permit, *, on_sheet: bool = False, is_guided: bool = True
 
 
 def test_keys(permit: Permit) -> Shortcuts:
-    """Return the shortcuts of practice and tests, where items can't be skipped and answers can't be undone."""
+    """Return the shortcuts of practice rounds and tests, where items can't be skipped and answers can't be undone."""
     return [*_answers(permit), ("↵", _lazy("continue")), *_EVERYWHERE]
 
 

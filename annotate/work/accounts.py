@@ -37,7 +37,7 @@ def add_annotators(rows: list[Row], by: User | None = None) -> list[tuple[Annota
     A row for an existing annotator replaces their languages and keeps their password.
 
     rows: the annotators.
-    by: manager who adds them, None for the command line.
+    by: manager who adds them; None for the command line.
 
     Returns (annotator, token) pairs. The token belongs to the invitation link. It is None for an existing annotator.
 
@@ -173,7 +173,7 @@ def may_change(by: User | AnonymousUser | None, user: User) -> bool:
     All forms and pages check this. Managers who aren't superusers may change neither other managers' accounts nor their
     own, because they could otherwise gain rights.
 
-    by: the manager, None for the command line.
+    by: the manager; None for the command line.
     user: the account to change.
     """
     if by is None or may_change_all(by):
@@ -358,7 +358,7 @@ def pending_requests() -> QuerySet[LanguageRequest]:
 def grant(request_id: int, by: User, level: int | None = None) -> LanguageRequest:
     """Add the requested language to the annotator's languages.
 
-    level: level to grant, None for the requested level.
+    level: level to grant; None for the requested level.
     """
     request = _store_decision(request_id, by, LanguageRequest.GRANTED)
     if level is not None and level not in LEVELS:

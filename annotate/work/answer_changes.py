@@ -69,7 +69,7 @@ def undo(annotator: Annotator, task: Task, judgment_id: int | None = None) -> Le
     others gave in the meantime remain, and the unit is decided again with the new answer. Decisions by adjudicators and
     managers remain in force. Any other unit that the annotator has open returns to its queue.
 
-    judgment_id: number of the judgment, None for the last one.
+    judgment_id: number of the judgment; None for the last one.
     """
     with acting(annotator.user, task.name) as permit:
         lease, _judgment = undo_locked(permit, judgment_id)

@@ -42,7 +42,7 @@ def close(task: Task, *, leave_out: bool = False) -> dict[str, Any]:
     decided: number of units labelled by closing.
     unconfirmed: number of units labelled by closing with a language that only one annotator named.
     left_out: number of units excluded by closing.
-    digest: digest of the outcomes of units drawn with the secret, "" if there are none.
+    digest: digest of the outcomes of units drawn with the secret; "" if there are none.
     """
     was_open = _set_open(task, is_open=False)
     # Use separate transactions, because answers lock their unit before the task.

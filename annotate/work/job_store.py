@@ -61,8 +61,8 @@ def begin(action: str, options: Mapping[str, Any], *, corpus: str = "", by: User
 
     action: the action's name.
     options: the action's options, as JSON values.
-    corpus: name of the corpus that the action works on, "" if none.
-    by: the manager who starts the job, None for the program.
+    corpus: name of the corpus that the action works on; "" if none.
+    by: the manager who starts the job; None for the program.
     """
     job = Job.objects.create(action=action, given=dict(options), corpus=corpus, by=by)
     transaction.on_commit(ring)
@@ -80,7 +80,7 @@ def progress(job: Job) -> dict[str, Any]:
     """Return a job's progress as a dict with these keys:
 
     done: amount of work done.
-    total: total amount of work, None if unknown.
+    total: total amount of work; None if unknown.
     unit: unit of these amounts (B for bytes).
     said: messages about completed parts.
     began: start time of the work, in seconds since 1970.

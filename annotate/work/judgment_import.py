@@ -126,8 +126,8 @@ class Row(NamedTuple):
 
     line: line number, for messages.
     task: the item's id.
-    language: the item's language, "" if the file does not state it.
-    answered_at: time of the judgment, None if the file does not state it.
+    language: the item's language; "" if the file does not state it.
+    answered_at: time of the judgment; None if the file does not state it.
     """
 
     line: int
@@ -151,7 +151,7 @@ class ImportResult:
     stages: number of units that now have all their answers, by stage after the import.
     rejects: the reason for rejecting each rejected line, by line number.
     further: line numbers of rejected repeated answers.
-    rejects_file: file that lists the rejected lines, None if there are none.
+    rejects_file: file that lists the rejected lines; None if there are none.
     notes: sentences about labels that were converted.
     """
 

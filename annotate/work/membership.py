@@ -93,7 +93,7 @@ def add(
     """Make people members of a task, or change their role and quota in it.
 
     role: the role to assign; None to keep members' roles and add the others as annotators.
-    quota: the quota to assign, None for no limit.
+    quota: the quota to assign; None for no limit.
     keep_quota: whether existing members keep their quota.
 
     Returns the number of new members and the number of changed members.

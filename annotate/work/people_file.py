@@ -32,7 +32,7 @@ class Row:
 
     levels: reading level in each language, from 0 to 5.
     adjudicates: whether the annotator is an adjudicator; None to leave this unchanged.
-    email: address for password links, "" if not stated.
+    email: address for password links; "" if not stated.
     converted: language names, or codes of other standards, that were converted, with Assay's codes.
     """
 

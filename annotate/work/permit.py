@@ -66,8 +66,8 @@ class Permit:
     has_agreed: whether the annotator has consented to the work; True if the work is not sensitive.
     read_today: number of units that the annotator has judged since midnight, if the task is sensitive. Units whose
         judgments were voided count too.
-    role: the annotator's role as a member of the task, None for a non-member.
-    quota: maximum number of answers in the task, None for no limit.
+    role: the annotator's role as a member of the task; None for a non-member.
+    quota: maximum number of answers in the task; None for no limit.
     answered: number of the annotator's valid answers in the task, if there is a quota.
     """
 
@@ -285,7 +285,7 @@ def open_permits(annotator: Annotator, **annotations: Any) -> list[Permit]:
 def adjudicates(annotator: Annotator, task: Task, role: str | None) -> bool:
     """Return whether an annotator is an adjudicator in a task.
 
-    role: their role as a member of the task, None for a non-member.
+    role: their role as a member of the task; None for a non-member.
     """
     if role is None:
         return annotator.adjudicates and not task.members_only

@@ -58,7 +58,7 @@ DEPTH = 20  # maximum number of labels per system that are stored with a unit
 class TaskError(Exception):
     """Raised if a task cannot be opened or extended, before anything is changed. The message states what to do.
 
-    option: name of the option to change, "" if unknown.
+    option: name of the option to change; "" if unknown.
     """
 
     def __init__(self, message: str, option: str = "") -> None:
@@ -103,7 +103,7 @@ class Entry:
     gold: records with a known answer.
     reuses: whether labels of other tasks are reused.
     items: the items that were drawn.
-    asked: the language that the question names ("Is this …?"), "" if any language is a possible answer.
+    asked: the language that the question names ("Is this …?"); "" if any language is a possible answer.
     suggested: each system's replies, by item id and system.
     shared: data that controls pass from one entry to the next.
     known_answers: known answers of items that are hidden among the others, by the item's primary key.
@@ -151,15 +151,15 @@ def open_task(
     corpus: the corpus to draw from.
     kind: the task's kind.
     seed: the seed of the draw.
-    design: name of the design, "" for the kind's first design.
+    design: name of the design; "" for the kind's first design.
     size: number of units, in total or per language, or number of groups if the kind keeps records together; None for
         the design's default, possibly all units.
-    languages: languages to draw for, None for all.
+    languages: languages to draw for; None for all.
     chosen: the draw's options.
     gold: records with a known answer.
     reuse: whether to reuse labels of other tasks, or labels that came with documents.
     panel: voters whose agreement settles labels. None is the default panel for posts, and no panel for records.
-    guidelines: text of the guidelines by language, None for the kind's own guidelines.
+    guidelines: text of the guidelines by language; None for the kind's own guidelines.
     progress: called while units are created.
     then: called with the result before anyone can see the task. An exception from it rolls everything back.
     fields: other arguments of `unsaved_task`.

@@ -108,7 +108,7 @@ class _Start(NamedTuple):
 class UnitCreator:
     """Creates a task's units in batches, to limit memory use.
 
-    asked: the language that the question names ("Is this …?"), "" if any language is a possible answer.
+    asked: the language that the question names ("Is this …?"); "" if any language is a possible answer.
     known_answers: known answers of items that are hidden among the work, by the item's primary key.
     honeypots: whether the units are hidden gold answers.
     reuse: for each label to reuse, the unit of another task and the label as this task writes it, by the item's primary

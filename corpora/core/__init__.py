@@ -17,7 +17,7 @@ class CorpusError(Exception):
     """Raised for a problem that the user can fix. The message states what is wrong, where, and what to do.
 
     status: exit status of a command that fails with this error
-    option: name of the command option to change, "" if unknown
+    option: name of the command option to change; "" if unknown
     """
 
     status = 1

@@ -293,8 +293,8 @@ def read_toml(text: str) -> dict[str, Any]:
 def read_added(tables: Mapping[str, object]) -> dict[str, Language]:
     """Parse added languages from TOML tables keyed by code.
 
-    Keys: `name`, `autonym`, `script` and `under`. `name` is required only if the language is not in the
-    registry. The autonym defaults to the name.
+    Keys: `name`, `autonym`, `script` and `under`. `name` is required only if the language is not in the registry.
+    `autonym` defaults to the name.
 
     Raise ValueError with a message about the first fault.
     """

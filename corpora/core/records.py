@@ -334,7 +334,7 @@ _KINDS = {bool: "true or false", int: "a number", float: "a number", str: "a str
 
 
 def read_number(value: object) -> float | None:
-    """Return the value as a number, None if it is empty, or NaN if it is not a number."""
+    """Return the value as a number; None if it is empty, or NaN if it is not a number."""
     if value in (None, ""):
         return None
     try:

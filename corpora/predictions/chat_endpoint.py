@@ -35,7 +35,7 @@ class Reply:
     text: the model's answer
     fault: reason if there is no answer, otherwise ""
     tokens: the answer's tokens with their log-probabilities; empty if the endpoint returns none
-    used: number of tokens that the request cost, None if the endpoint does not report it
+    used: number of tokens that the request cost; None if the endpoint does not report it
     model: name of the model as reported by the endpoint
     """
 

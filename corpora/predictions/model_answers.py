@@ -159,9 +159,9 @@ LONGEST_ANSWER = 500  # stored answers are truncated to this length (characters)
 class Answer:
     """A parsed answer.
 
-    label: label of the answer, "" if it is rejected
-    score: log-probability of the label, None if unknown
-    reason: reason for a rejection, "" if the answer is valid
+    label: label of the answer; "" if it is rejected
+    score: log-probability of the label; None if unknown
+    reason: reason for a rejection; "" if the answer is valid
     text: text of a rejected answer
     """
 

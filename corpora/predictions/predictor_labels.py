@@ -25,7 +25,7 @@ MAJORITY = "majority"  # predicts the language that more than half of the defaul
 class Predictor:
     """A source of a single label for each post or record.
 
-    version: version of imported predictions, "" for a built-in predictor
+    version: version of imported predictions; "" for a built-in predictor
     mapping: the labels in each coarse class
     """
 
