@@ -1,7 +1,7 @@
 """The job watcher: a small program that starts a worker when there are jobs, and the sender of webhooks.
 
 `python -m annotate.job_watcher FOLDER HOW COMMAND...` runs the command with --until-done at startup, and again whenever
-the file `bell` in the job folder changes. While the file `webhooks` exists, it also runs the command with --send. The
+the `bell` file in the job folder changes. While the `webhooks` file exists, it also runs the command with --send. The
 watcher doesn't import Django, so Django uses memory only while jobs run or there are webhooks. `assay serve` starts a
 watcher, which exits with the server. The process of `assay work` becomes a watcher.
 """
@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
-LOOK = 0.5  # seconds between checks of the file `bell`
+LOOK = 0.5  # seconds between checks of the `bell` file
 AGAIN = 5.0  # seconds before a failed command is run again
 STOPS = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 

@@ -293,7 +293,7 @@ def size_of(files: Collection[Path]) -> int:
 
 
 def register_languages(values: Values) -> None:
-    """Register the languages in the file of the option `languages`, if it is set."""
+    """Register the languages in the file of the `languages` option, if it is set."""
     if values.get("languages"):
         add_languages(values["languages"])
 
@@ -301,7 +301,7 @@ def register_languages(values: Values) -> None:
 def import_arguments(values: Values, progress: Progress, *names: str, fields: Collection[str] = ()) -> dict[str, Any]:
     """Return the keyword arguments for a function that imports files, and announce the files' size as the work.
 
-    Also register the languages that the option `languages` adds.
+    Also register the languages that the `languages` option adds.
 
     names: names of the options to pass on as arguments
     fields: fields the user may map to columns of the file

@@ -1,4 +1,4 @@
-"""The actions `import_corpus` and `export_corpus`, for posts and for records with several fields."""
+"""The `import_corpus` and `export_corpus` actions, for posts and for records with several fields."""
 
 import re
 from collections.abc import Mapping, Sequence

@@ -1,4 +1,4 @@
-"""The action `adjudicate`: import an adjudicator's decisions from a file, or list the units to decide.
+"""The `adjudicate` action: import an adjudicator's decisions from a file, or list the units to decide.
 
 Each decision is stored separately, so it is kept even if a later row is rejected. If the file is imported again, only
 the missing decisions are added. The rules are the same as on the adjudication page, because the same functions check
@@ -210,7 +210,7 @@ def _list_units(task: Task, annotator: Annotator, out: Path | None) -> Outcome:
         )
         sentences = [sentence]
     else:
-        # The votes are too wide for a terminal. The column `candidates` summarizes them.
+        # The votes are too wide for a terminal. The `candidates` column summarizes them.
         shown_heads = [head for head in _heads(task) if head != "votes" and any(row[head] for row in rows)]
         heads = [Column(head, head) for head in shown_heads]
         sentences = [as_lines(table(noun, heads, rows)), sentence] if rows else [sentence]

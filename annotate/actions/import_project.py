@@ -1,4 +1,4 @@
-"""The action `import`: import a project of another annotation tool, with its items, question and answers."""
+"""The `import` action: import a project of another annotation tool, with its items, question and answers."""
 
 import json
 import shutil

@@ -1,4 +1,4 @@
-"""The action `import_judgments`, which imports judgments that were made outside Assay into a task.
+"""The `import_judgments` action, which imports judgments that were made outside Assay into a task.
 
 A file is imported completely or not at all. work/judgment_import.py stores the judgments, and work/routing.py decides
 which label or stage each unit gets. This module also reads files of true labels.

@@ -1,4 +1,4 @@
-"""The action `open_task`, which draws items from a corpus and opens a task that asks about them, and `extend_task`.
+"""The `open_task` action, which draws items from a corpus and opens a task that asks about them, and `extend_task`.
 
 opening_summary.py builds the summary that both print.
 """

@@ -1,4 +1,4 @@
-"""The actions `status`, `corpora`, `vocabularies`, `predictors`, `draws` and `tasks`.
+"""The `status`, `corpora`, `vocabularies`, `predictors`, `draws` and `tasks` actions.
 
 `status` shows the data folder, the queues and the next steps. The other actions print lists.
 """

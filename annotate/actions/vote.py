@@ -1,4 +1,4 @@
-"""The action `vote`: ask a language model for the label of each item in a corpus."""
+"""The `vote` action: ask a language model for the label of each item in a corpus."""
 
 from dataclasses import replace
 from pathlib import Path

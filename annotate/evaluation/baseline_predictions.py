@@ -1,7 +1,7 @@
 """Predictions of simple baselines for a gold set, in files that `evaluate` reads.
 
 A `Plan` contains the baselines suitable for a set, and a function that writes the predictions of one of them. Baselines
-are trained on the split train. Without such a split, each fifth of the set is predicted from the other four.
+are trained on the `train` split. Without it, each fifth of the set is predicted from the other four.
 """
 
 import csv

@@ -1,6 +1,6 @@
 """Baselines of a gold set: predictions by simple systems, their figures, and the table on the dataset card.
 
-`evaluate` computes the figures. A set with baselines has these files, and its manifest has the section `baselines`:
+`evaluate` computes the figures. A set with baselines has these files, and its manifest has the `baselines` section:
 
     baselines/NAME…             predictions of a baseline, in a file or folder that `evaluate` reads
     baselines/baselines.json    all figures

@@ -127,7 +127,7 @@ def join(
     """
     all_rows = [row for _, rows in kept for row in rows]
     fold = coarse_by_label(mappings)
-    # Published sets don't name the language that annotators were asked about, but labels such as not-sh show it.
+    # Published sets don't name the language that annotators were asked about, but labels such as `not-sh` show it.
     accepted = accepted_classes({code for row in all_rows for code in (row.label, row.asked)}, fold)
     ids = tuple(dict.fromkeys(row.id for row in all_rows))
     unresolved = tuple(key for gold, _ in kept for key in gold.unresolved_ids)
@@ -428,7 +428,7 @@ def _join_precision(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject:
             continue
         language = joined.fold.get(asked_code, asked_code)
         if language != asked_code:
-            # not-zh-CN may be zh-TW, or no Chinese at all.
+            # `not-zh-CN` may be `zh-TW`, or not Chinese at all.
             joined.undecided.setdefault(language, set()).add(asked_code)
             continue
         predictor = gold.predictors.get(asked_code, "")

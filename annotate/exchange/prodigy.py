@@ -1,7 +1,7 @@
 """Exports of Prodigy (`prodigy db-out`): JSONL with one line per answer.
 
-`_input_hash` identifies the item. `answer` is accept, reject or ignore. If there are `options`, `accept` lists the
-chosen options.
+`_input_hash` identifies the item. `answer` is `accept`, `reject` or `ignore`. If there are `options`, `accept` lists
+the chosen options.
 """
 
 from collections import Counter

@@ -1,4 +1,4 @@
-"""Import of published gold files as gold sets, and joining of their texts (hydration).
+"""Import published gold files as gold sets, and join their texts (hydration).
 
 Each row of such a file is `label<TAB>id` and describes one post. The file has no header and no texts. Published files
 often contain invalid rows. `sift` rejects these rows, and rejects.jsonl lists them with their line numbers.

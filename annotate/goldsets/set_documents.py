@@ -5,7 +5,7 @@
 - METHODS.tex: a paragraph and a table for the paper
 
 All figures come from the manifest. Facts that Assay cannot know (PERSONAL) are read from project.toml in the data
-folder, which the command `project` writes. Without them, the documents have placeholders.
+folder, which the `project` command writes. Without them, the documents have placeholders.
 """
 
 import json

@@ -77,7 +77,7 @@ def lists_of(keys: Places, values: pa.RecordBatch, by: str) -> Lists:
     """Group values by key.
 
     keys: one key per row of the result. Keys may repeat.
-    values: values, sorted by the column `by`.
+    values: values, sorted by the `by` column.
     by: column with the key of each value.
     """
     value_keys = values[by].to_numpy()

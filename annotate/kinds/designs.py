@@ -66,9 +66,9 @@ class DrawRequest:
 DRAW = "The draw"
 # The default number of pairs to draw in an audit of a filter, from the kept and from the dropped pairs.
 KEPT, DROPPED = 300, 100
-# Keyword in the option `sets` that allows a smaller train set if a class has too few documents.
+# Keyword in the `sets` option that allows a smaller train set if a class has too few documents.
 FILL = "fill"
-# Keyword in the option `sets` before names of fields. Documents with the same value in one of these fields are all in
+# Keyword in the `sets` option before names of fields. Documents with the same value in one of these fields are all in
 # test, all in dev, or all in train.
 APART = "apart"
 # An option without a default has a default that depends on the design, or does not restrict the draw if it is omitted.
@@ -207,7 +207,7 @@ def _with_predictor(sample: Callable[..., list[Sample]]) -> Callable[[DrawReques
 
 
 def _sizes(request: DrawRequest, *names: str) -> dict[str, list[Any]]:
-    """Parse the option `sets`. Return the values after each keyword, such as the sizes of a set.
+    """Parse the `sets` option. Return the values after each keyword, such as the sizes of a set.
 
     names: keywords that the design accepts
 

@@ -67,7 +67,7 @@ def answer_about(language: str, label: str) -> str | None:
     """Return the answer to "Is this `language`?" that a label implies; None if it implies no answer."""
     if label in (language, negative(language), UND):
         return label
-    # A fine label such as zh-CN implies the coarse code zh, but zh doesn't imply any of the labels that it covers.
+    # A fine label such as zh-CN implies the coarse code zh, but zh implies none of the labels that it covers.
     if label in finer(language):
         return language
     return None if is_negative(label) or language in finer(label) else negative(language)

@@ -1,7 +1,7 @@
 """The class Kind, which describes a kind of question, and the classes for the parts of a kind.
 
 The engine calls the functions of a task's kind, and never tests which kind it is. Most kinds are TOML files, which
-files.py converts to Kind objects. The kinds `language` and `verify` are modules.
+files.py converts to Kind objects. The `language` and `verify` kinds are modules.
 """
 
 from collections import defaultdict

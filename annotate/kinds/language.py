@@ -126,8 +126,8 @@ KIND = language_questions.about_languages(
 )
 
 
-# --- The kind `verify` is used for recall- and precision-oriented sets. For example, a unit that asks about German
-# can have the labels de, not-de and und.
+# --- The `verify` kind is used for recall- and precision-oriented sets. For example, a unit that asks about German
+# can have the labels `de`, `not-de` and `und`.
 
 
 # Without UNLISTED, because a post in an unlisted language gets the answer No.

@@ -1,4 +1,4 @@
-"""Code shared by the kinds `language` and `verify`: choices, reasons, routes and context for adjudicators."""
+"""Code shared by the `language` and `verify` kinds: choices, reasons, routes and context for adjudicators."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass

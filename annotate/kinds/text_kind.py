@@ -19,7 +19,7 @@ from annotate.kinds.options import ASKED
 from annotate.kinds.toml_tables import Table, nearest
 from corpora.core.languages import LANGUAGES
 
-# One annotator writes the text. The control `review` then asks for the reviews.
+# One annotator writes the text. The `review` control then asks for the reviews.
 DEFAULTS: Mapping[str, Any] = {"redundancy": 1, "rounds": 1, "skip_limit": 5, "on_conflict": stages.ADJUDICATION}
 # Columns of an exported set, in order, as in record_kind.py. There are no posteriors, because nearly all texts differ.
 COLUMNS = (

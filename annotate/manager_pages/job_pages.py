@@ -317,7 +317,7 @@ def _next_links(job: Job) -> list[tuple[str, str]]:
     if job.corpus and not name:
         links.append((reverse("manage-corpus", args=[job.corpus]), "View the corpus"))
     if job.action in action_forms.SETS:
-        # The action `evaluate` accepts unfinished sets only with the option `unfinished`.
+        # The `evaluate` action accepts unfinished sets only with the `unfinished` option.
         options = {} if job.data.get("finished", True) else {"unfinished": "yes"}
         corpus = (job.data.get("corpus") or {}).get("name", "")
         predictors = [row["predictor"] for row in predictor_rows(corpus) if row["complete"]] if corpus else []

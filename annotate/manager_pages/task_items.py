@@ -374,7 +374,7 @@ def decide(request: UserRequest, flag: int) -> HttpResponse:
 
     POST fields:
     do: a key of ACTIONS
-    reply: text of the reply, for the action `reply`
+    reply: text of the reply, for the `reply` action
     """
     act = ACTIONS.get(request.POST.get("do", ""))
     if act is None:

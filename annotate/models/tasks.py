@@ -226,7 +226,7 @@ class Task(_Options, LoadedRow):
 
     @property
     def overlap_share(self) -> float:
-        """The share of units that get one more annotator: the fractional part of the option `redundancy`."""
+        """The share of units that get one more annotator: the fractional part of the `redundancy` option."""
         redundancy: float = self.options.get("redundancy", 1)
         return round(redundancy % 1, 6)
 

@@ -1,4 +1,4 @@
-"""Gold sets in notebooks, and evaluation of predictions on them, with the same results as the command `evaluate`."""
+"""Gold sets in notebooks, and evaluation of predictions on them, with the same results as the `evaluate` command."""
 
 import json
 import os
@@ -68,7 +68,7 @@ def report(
     against: predictions of a second system, for a unit-by-unit comparison with the first.
     judge: a machine judge's labels for every item of the corpus; use this instead of `predictions`.
     name: name in the report for predictions that come neither from a file nor from the corpus.
-    options: options of the command `evaluate`, with underscores for hyphens, such as unfinished=True, split="test" or
+    options: options of the `evaluate` command, with underscores for hyphens, such as unfinished=True, split="test" or
         map={"zh": ["zh-CN", "zh-TW"]}.
 
     Raise AssayError if the evaluation is not possible.

@@ -120,7 +120,7 @@ class Reset(PasswordResetConfirmView):
         return super().render_to_response(context, status=200 if self.validlink else 404, **options)
 
 
-# Sets the interface language before the login. The view stores the language in a cookie and redirects back.
+# Sets the interface language before login. The view stores the language in a cookie and redirects back.
 choose_language = login_not_required(require_POST(set_language))
 
 

@@ -20,7 +20,7 @@ from annotate.work.sql import sql
 from corpora.database.statements import insert_one, new_row, prepared
 
 # A function that selects the unit to show when a unit of work is next. It takes all leases of the unit of work, and the
-# annotator's own leases among them.
+# annotator's own among them.
 PlaceOf = Callable[[list[Lease], list[Lease]], Place]
 # Number of units to try to lock, across all queues. It is unlikely that all of them are locked by others, because each
 # process handles one request at a time and locks only the answered unit and the next one.

@@ -425,7 +425,7 @@ def posted_answer(kind: Kind, posted: Any) -> Answer:
 def check_texts(*texts: str) -> None:
     """Check that texts can be stored.
 
-    texts: any texts, and the comment as the last one.
+    texts: any texts; the last one is the comment.
 
     Raise InvalidAnswer if the comment is too long or a text contains a NUL character.
     """

@@ -142,7 +142,7 @@ register(BuiltIn("cld2", "CLD2", 0, 0.55))
 register(BuiltIn("fasttext", "fastText", 1, 0.15))
 
 
-# --- Packaged voters, whose models come with optional packages: py3langid and CLD3, which the extra `voters` installs,
+# --- Packaged voters, whose models come with optional packages: py3langid and CLD3, which the `voters` extra installs,
 # and heliport.
 #
 # If a text's first language is not listed in languages.toml, the voter casts no vote on the text, because its second

@@ -170,7 +170,7 @@ def _write(table: str, columns: Mapping[str, Sequence[Any]]) -> None:
 def _run(sql: str, columns: Sequence[Sequence[Any]], same: Sequence[Any] = ()) -> None:
     """Run an SQLite statement on batches of rows.
 
-    sql: statement with {} in place of the table `new`, which contains a batch
+    sql: statement with {} in place of the `new` table, which contains a batch
     columns: values of the rows, by column
     same: values of the placeholders in `sql`
     """

@@ -50,7 +50,7 @@ class Design:
     """The definition of a sampling frame.
 
     name: name of the design; the frame's query is NAME_frame.sql
-    values: values for the view `design`, which the queries read
+    values: values for the `design` view, which the queries read
     parameters: parameters to store with the draw, as JSON
     """
 
@@ -316,7 +316,7 @@ def _set_design(store: Store, design: Design, *, seed: str, size: int) -> None:
 
 
 def _frame(store: Store, design: Design, languages: list[str]) -> None:
-    """Define the view `frame`, which contains the posts that can be drawn for each language."""
+    """Define the `frame` view, which contains the posts that can be drawn for each language."""
     store.rows("wanted", texts(language=languages))
     if design.name == "recall":
         store.keep("authors", "recall_authors")

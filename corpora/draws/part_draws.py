@@ -55,7 +55,7 @@ def count_parts(
 ) -> dict[str, dict[str, int]]:
     """Count the rows of each part by language.
 
-    store: store with the view `frame` (columns id and language)
+    store: store with the `frame` view (columns `id` and `language`)
     query: name of a query with the columns `id`, `language` and `part`
     parts: names of the parts
     languages: codes of the requested languages; None for all

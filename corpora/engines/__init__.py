@@ -66,9 +66,9 @@ def check_files(files: Iterable[Path]) -> None:
 
 @dataclass
 class Store:
-    """A DuckDB connection to a corpus, whose data is in the views `posts` and `votes`.
+    """A DuckDB connection to a corpus, whose data is in the `posts` and `votes` views.
 
-    panel: voters whose votes are in the view `votes`
+    panel: voters whose votes are in the `votes` view
     """
 
     connection: Any
@@ -109,7 +109,7 @@ class Store:
         self.connection.table(source).project(projection).create_view(name)
 
     def join_votes(self, voted: str, imported: Mapping[str, str]) -> None:
-        """Define the view `votes` of the store's panel.
+        """Define the `votes` view of the store's panel.
 
         voted: view with the registered voters' votes, or "" for records, which they don't vote on
         imported: for each imported voter, a view with its predictions, which can be ranked
@@ -132,7 +132,7 @@ class Store:
         self.connection.sql(query).create_view("votes")
 
     def first_votes(self, voters: Iterable[str] = ()) -> None:
-        """Define the view `first_votes`.
+        """Define the `first_votes` view.
 
         It has the columns `id` and `letters`, and two for each voter, such as `cld2` and `cld2_score`, with the voter's
         first label (und if there is none) and its score.
@@ -234,12 +234,12 @@ def open_store(
     engine: str | None = None,
     panel: Panel = DEFAULT,
 ) -> Iterator[Store]:
-    """Open a store with the views `posts` and `votes` of a corpus.
+    """Open a store with a corpus's `posts` and `votes` views.
 
     parts: number of parts to include, starting with the first; None for all
     manifest: the corpus's manifest; None to load it
     engine: engine that overrides the setting ENGINE
-    panel: voters whose votes are in the view `votes`; callers check with predictions/panels.py that they have voted
+    panel: voters whose votes are in the `votes` view; callers check with predictions/panels.py that they have voted
     """
     open_engine = _open_duckdb if (engine or settings.ENGINE) == "duckdb" else _spark().open_spark
     manifest, directory = manifest or fetch_manifest(name), corpus_dir(name)

@@ -42,7 +42,7 @@ _DEFAULTS = {
 
 
 class Store:
-    """A Spark session on one corpus, with the views `posts` and `votes`. It has the same methods as engines.Store."""
+    """A Spark session on one corpus, with the `posts` and `votes` views. It has the same methods as engines.Store."""
 
     def __init__(self, session: SparkSession, panel: Panel = DEFAULT) -> None:
         self.session, self.panel = session, panel
@@ -78,7 +78,7 @@ class Store:
         self.session.table(source).select(*selection).createOrReplaceTempView(name)
 
     def join_votes(self, voted: str, imported: Mapping[str, str]) -> None:
-        """Define the view `votes` of the store's panel.
+        """Define the `votes` view of the store's panel.
 
         voted: view with the registered voters' votes, or "" for records, which they don't vote on
         imported: for each imported voter, a view with its predictions, which can be ranked
@@ -95,7 +95,7 @@ class Store:
         frame.createOrReplaceTempView("votes")
 
     def first_votes(self, voters: Iterable[str] = ()) -> None:
-        """Define the view `first_votes`.
+        """Define the `first_votes` view.
 
         It has the columns `id` and `letters`, and two for each voter, such as `cld2` and `cld2_score`, with the voter's
         first label (und if there is none) and its score.

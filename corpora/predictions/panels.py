@@ -1,7 +1,7 @@
 """Panels of voters that label the items of a corpus by agreement. Voters are detectors or imported predictors.
 
 `panel_named` parses a panel from the user's options, and `check_panel` checks that its voters have voted. A store that
-was opened with a panel (engines.open_store) has the panel's votes in the view `votes`.
+was opened with a panel (engines.open_store) has the panel's votes in the `votes` view.
 """
 
 from collections.abc import Iterator, Mapping, Sequence

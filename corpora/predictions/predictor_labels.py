@@ -150,12 +150,12 @@ def open_predictions(
     complete: bool = True,
     other: Predictor | None = None,
 ) -> Iterator[Store]:
-    """Open a store with the view `predicted` (id, label, score), which has a row for each post.
+    """Open a store with the `predicted` view (id, label, score), which has a row for each post.
 
     The label is und if the predictor assigns no language.
 
     complete: whether the predictions must cover all posts; otherwise, posts without a prediction have no row
-    other: second predictor, whose labels are in the view `other_predicted`
+    other: second predictor, whose labels are in the `other_predicted` view
 
     Raise CorpusError if the predictions must cover all posts but don't.
     """

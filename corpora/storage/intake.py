@@ -293,7 +293,7 @@ class Stage:
 
 
 def check_repeats(store: Store, path: Path) -> None:
-    """Raise CorpusError if an id occurs more than once in the view `staged` (columns line and id)."""
+    """Raise CorpusError if an id occurs more than once in the `staged` view (columns `line` and `id`)."""
     if rows := store.fetch("predictions_repeated", NAMED):
         raise duplicate_ids(path, [(row["id"], row["line"], row["first_line"]) for row in rows], rows[0]["total"])
 

@@ -91,7 +91,7 @@ def pair_set(corpus_name: str, manifest: Manifest, plan: Plan, staged: Path) -> 
 
 
 def draw_splits(store: Store, corpus_name: str, plan: Plan) -> None:
-    """Define the view `placed`, which adds a split to each pair in `exported`.
+    """Define the `placed` view, which adds a split to each pair in `exported`.
 
     Raise CorpusError if threads must not be divided but a message has no thread.
     """

@@ -2,7 +2,7 @@
 
 A scorer's scores are from 0 to 1, and are imported with a threshold. A pair's score is the higher score of its message
 and reply. A pair is dropped if the score from at least one scorer exceeds that scorer's threshold. A missing score
-never drops a pair, and is not treated as 0. The corpus itself is not changed. Draws use the view `filtered` to select
+never drops a pair, and is not treated as 0. The corpus itself is not changed. Draws use the `filtered` view to select
 kept and dropped pairs.
 
 Scores can also belong to texts of replies. These only exclude replies from the response set.
@@ -44,9 +44,9 @@ def filter_digest(manifest: Manifest) -> str:
 
 @contextmanager
 def open_filter(corpus_name: str, manifest: Manifest | None = None) -> Iterator[Store]:
-    """Open a store for a corpus of pairs with the views `scores` (SCORES_SCHEMA) and `filtered`.
+    """Open a store for a corpus of pairs with the `scores` (SCORES_SCHEMA) and `filtered` views.
 
-    The view `filtered` has a row for each pair, with the columns id, language, dropped and lacking. `dropped` is the
+    The `filtered` view has a row for each pair, with `id`, `language`, `dropped` and `lacking`. `dropped` is the
     number of scorers that drop the pair, and 0 if it is kept. `lacking` is the number of scorers with a missing score.
 
     Raise CorpusError if the corpus does not contain pairs.

@@ -76,7 +76,7 @@ def join_messages(store: Store, staged: Path) -> None:
 
 
 def find_cycles(store: Store) -> None:
-    """Create the table `cycles` of the messages whose replies form a cycle.
+    """Create the `cycles` table of the messages whose replies form a cycle.
 
     Each round doubles the length of every link and removes the links that run past the start of a thread. A thread of
     100,000 messages therefore takes 17 rounds. If a round removes no link, all remaining links lead into cycles. Once

@@ -414,7 +414,7 @@ def against_rest(
     """Compare each annotator with the rest, in the order of `answers.annotators`.
 
     On each unit, let a_c be the share of label c among the annotator's answers, and r_k the share of label k among the
-    others' answers. Let d be the squared distance, and u the parameter `unlike`. With sums over the annotator's units:
+    others' answers. Let d be the squared distance, and u the `unlike` parameter. With sums over the annotator's units:
 
         agreement = 1 - sum a_c r_k u_ck / units
         kappa     = 1 - sum a_c r_k d_ck / (sum over c, k of (sum a_c) (sum r_k) d_ck / units)

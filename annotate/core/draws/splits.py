@@ -247,7 +247,7 @@ def counts(documents: Iterable[Labels]) -> Counter[str]:
 def buckets(
     splits: Mapping[str, Iterable[Labels]], train: str, *, frequent_over: int = FREQUENT_OVER
 ) -> dict[str, frozenset[str]]:
-    """Group the labels of all splits by their frequency in the split `train` (Chalkidis et al. 2019).
+    """Group the labels of all splits by their frequency in the `train` split (Chalkidis et al. 2019).
 
     frequent_over: number of documents above which a label is frequent.
 

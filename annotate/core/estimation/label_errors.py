@@ -270,7 +270,7 @@ def _error_of_resolved(audit: Audit) -> Estimate:
 def can_tell(audits: float, limit: float) -> bool:
     """Return whether an audit is large enough to test the limit on the error rate.
 
-    It is if a language with one error among its audited items would still pass.
+    It is large enough if a language with one error among its audited items would still pass.
     """
     return proportion(min(1, audits), audits).high <= limit
 

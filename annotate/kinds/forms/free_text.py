@@ -75,7 +75,7 @@ class Text(Labels):
     def read(self, sent: Sequence[str]) -> str:
         """Return the canonical text. If one of the values is an accepted text or a rejection, ignore the others.
 
-        An accepted text keeps its prefix, because only the control `review` knows which texts can be accepted.
+        An accepted text keeps its prefix, because only the `review` control knows which texts can be accepted.
         """
         texts = [text for text in sent if text.strip()]
         accepted = next((text.removeprefix(ACCEPTED) for text in texts if text.startswith(ACCEPTED)), None)

@@ -101,7 +101,7 @@ def _node_message(node: TranslateNode | BlockTranslateNode) -> Message | None:
 
 
 def _module_messages() -> Iterator[tuple[str, Message]]:
-    """Yield strings that are marked in Python modules, except in the package `admin`, which is not translated."""
+    """Yield strings that are marked in Python modules, except in the `admin` package, which is not translated."""
     for path in sorted(HOME.rglob("*.py")):
         if "admin" in path.parts:
             continue
