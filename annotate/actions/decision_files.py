@@ -64,7 +64,7 @@ def read_decisions(
     Raise CorpusError if the file cannot be read.
 
     columns: mapping from field to column of the file
-    labels: labels of the task
+    labels: the task's labels
     """
 
     def decision(line: int, raw: Mapping[str, Any]) -> Decision:

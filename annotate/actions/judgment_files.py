@@ -108,7 +108,7 @@ def read_truth(path: Path, columns: Mapping[str, str], labels: Collection[str] =
     and CorpusError if the file cannot be read.
 
     columns: mapping from field to column of the file
-    labels: labels of the task
+    labels: the task's labels
     """
 
     def pair(line: int, raw: Mapping[str, Any]) -> tuple[int, str, str]:
@@ -133,7 +133,7 @@ def read_truth(path: Path, columns: Mapping[str, str], labels: Collection[str] =
 def _cell(value: object, column: str, longest: int, labels: Collection[str] = ()) -> str:
     """Return the text of a cell. Raise RecordError if the cell is empty, too long or not printable.
 
-    column: name of the column, for error messages
+    column: column name, for error messages
     longest: maximum length, in characters
     labels: labels that are accepted unchanged
     """
@@ -237,7 +237,7 @@ def import_judgments(
     Raise JudgmentFileError or TaskError if the options or the task do not allow the import. Raise CorpusError if the
     file cannot be read or too many rows are rejected.
 
-    name: name of the task
+    name: task name
     labels: labels of a new task, the best grade first; if empty, the labels in the file
     pairs: whether each item compares two systems; for an existing task, its kind determines this
     columns: mapping from field to column of the file
@@ -277,7 +277,7 @@ def _read_judgments(
     """Yield the valid rows of a file.
 
     read: `rows_in` with all arguments except `make`
-    labels: labels of the task; empty if it has none yet, or if answers are sets
+    labels: the task's labels; empty if it has none yet, or if answers are sets
     longest: maximum length of a label, in characters
     corrected: collects the labels, workers and languages whose spelling was changed
     """

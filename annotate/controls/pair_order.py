@@ -62,7 +62,7 @@ class Sides:
 def draw_first_system(task: Task, item: str, comparison: Comparison, annotator: Annotator) -> str:
     """Draw the system that an annotator sees first.
 
-    item: id of the item. With this id, the draw can be repeated once the task's secret has been published.
+    item: item id. With this id, the draw can be repeated once the task's secret has been published.
     """
     return first_of_two(by_secret(task.secret), item, comparison.systems, annotator.pseudonym)
 

@@ -70,7 +70,7 @@ def is_blind(pseudonym: str, task: Task, key: str) -> bool:
 
     The result is random for each pair of annotator and item, but stays the same if the annotator opens the item again.
 
-    key: id of the item.
+    key: item id.
     """
     return is_drawn(task.blind_share, lots=task.lots, purpose=BLIND, key=f"{pseudonym} {key}")
 

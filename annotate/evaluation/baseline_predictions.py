@@ -72,7 +72,7 @@ class Plan:
 def has_baselines(form: str) -> bool:
     """Return whether there are baselines for sets with this form of answers.
 
-    form: name of the form; "" if the set has no task.
+    form: form name; "" if the set has no task.
     """
     return form == Text.slug or not (form in FORMS and FORMS[form].measured_by)
 

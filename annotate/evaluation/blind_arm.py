@@ -39,7 +39,7 @@ def has_suggested(manifest: Mapping[str, Any], corpus: str, source: str, is_same
     """Return whether a system suggested labels to a set's annotators.
 
     manifest: the set's manifest.
-    corpus: name of the corpus.
+    corpus: corpus name.
     source: path of a file, or name of a predictor.
     is_same: returns whether the labels in a file are the suggested ones.
     """

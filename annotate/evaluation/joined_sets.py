@@ -343,7 +343,7 @@ def _named(labels: Collection[str]) -> str:
 def unchecked_warnings(name: str, uniform: Uniform) -> list[str]:
     """Return warnings about single-annotator labels and adjudicators whose error rate no check measures.
 
-    name: name of the gold set.
+    name: gold set name.
     uniform: the set, joined with a predictor.
     """
     warnings = []

@@ -45,7 +45,7 @@ TEXTS = texts("judge")
 def ids_of_corpus(name: str, languages: Collection[str] = (), limit: int | None = None) -> frozenset[str] | None:
     """Return the ids of a corpus's items, or None if this installation does not have the corpus.
 
-    name: name of the corpus.
+    name: corpus name.
     languages: languages to include; all if empty.
     limit: number of items in the corpus when the set was drawn; parts added later are skipped. None for all parts.
     """
@@ -73,7 +73,7 @@ def unit_frame(units: Units, corpus: str) -> frozenset[str] | None:
 def corpus_drawn_from(name: str, manifest_corpus: str, corpus: str) -> str:
     """Return the corpus that a gold set was drawn from.
 
-    name: name of the gold set.
+    name: gold set name.
     manifest_corpus: corpus named in the set's manifest; "" for none.
     corpus: corpus specified by the user; "" for none.
 
@@ -138,7 +138,7 @@ def judged_units(units: Units, predictions: Predictions, frame: Collection[str] 
 def check_complete(name: str, machine: str, labelled: int, units: int, size: int, *, is_sample: bool) -> None:
     """Check that the judge labelled every item of the corpus, and that annotators labelled only a sample.
 
-    name: name of the gold set.
+    name: gold set name.
     machine: name of the judge.
     labelled: number of items that the judge labelled.
     units: number of units of the set.

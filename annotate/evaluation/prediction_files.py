@@ -56,10 +56,10 @@ def read_predictor(
 ) -> Predictions:
     """Return an imported predictor's labels of the units.
 
-    corpus: name of the corpus.
-    name: name of the predictor.
+    corpus: corpus name.
+    name: predictor name.
     ids: ids of the units.
-    labels: labels of the set.
+    labels: the set's labels.
     others: ids of items outside the set. Their labels are only counted.
 
     Raise EvaluationError or CorpusError if the predictor has no label for a unit, or a label that is not in the set.
@@ -92,7 +92,7 @@ def read_table(
 
     path: the file.
     ids: ids of the units, (n,).
-    labels: labels of the set, (K,).
+    labels: the set's labels, (K,).
     columns: mapping from field to column of the file.
     format: format of the file; None to derive it from the file's name.
     others: ids of items outside the set. Their labels are only counted.

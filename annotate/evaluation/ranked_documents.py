@@ -309,7 +309,7 @@ def ranking_of(
     source: path of a file, or name of a predictor.
     documents: ids of the documents.
     labels: all labels of the vocabulary.
-    corpus: name of the corpus.
+    corpus: corpus name.
     column: columns of a table, as specified with --column.
     file_format: format of the file; None to derive it from the file's name.
 

@@ -85,7 +85,7 @@ def check_set(
     """Check that a set is finished and its files are unchanged.
 
     folder: folder of the set.
-    name: name of the set.
+    name: set name.
     files: mapping from file name to digest, from the set's manifest.
     needed: names of required files.
     noun: noun for a unit of the set in messages.
@@ -168,7 +168,7 @@ class Units(RecordSet):
     Sequences and arrays have one element per unit, (n,), except `labels` and `scarce`.
 
     form: form of the answer, a name in kinds/forms.
-    labels: labels of the task. Grades are listed from best to worst.
+    labels: the task's labels. Grades are listed from best to worst.
     ids: unit ids.
     gold: gold labels.
     chances: probability that the unit was drawn from the corpus. If the set is unfinished or was drawn in parts, the

@@ -79,8 +79,8 @@ class Subject:
 def subject_of_corpus(corpus: str, name: str, others: Collection[str] = ()) -> Subject:
     """Return a predictor of a corpus.
 
-    corpus: name of the corpus.
-    name: name of the predictor.
+    corpus: corpus name.
+    name: predictor name.
     others: ids of items outside the sets. Their labels are only counted.
 
     Raise CorpusError if the corpus has no such predictor.
@@ -161,7 +161,7 @@ def subject_of(
 
     sets: the gold sets.
     source: path of a file, or name of a predictor.
-    corpus: name of the corpus; "" for the corpus of the sets.
+    corpus: corpus name; "" for the corpus of the sets.
     map, column, file_format: options for reading a file.
     others: ids of items whose labels are only counted; items in the sets are left out.
 

@@ -172,7 +172,7 @@ def decided(judgments: Iterable[Judgment], changes: Mapping[int, Change]) -> dic
 
 
 def last_used(annotator: Annotator) -> dict[int, float]:
-    """Return the time of the annotator's last judgment in each task, in seconds since 1970."""
+    """Return the annotator's last judgment time in each task, in seconds since 1970."""
     judgments = Judgment.objects.filter(annotator=annotator).order_by().values_list("unit__task")
     return {task: last.timestamp() for task, last in judgments.annotate(Max("answered_at"))}
 

@@ -72,7 +72,7 @@ class _Draw(NamedTuple):
     language_parameters: parameters of the draw, by language
     frame: the documents they were drawn from
     frame_sizes: number of distinct documents in the frame, by language
-    predictor: name of the predictor; "" if the classes are declared labels
+    predictor: predictor name; "" if the classes are declared labels
     """
 
     ids: Mapping[str, list[str]]

@@ -44,7 +44,7 @@ class DrawRequest:
     languages: codes of the languages to draw for; None for all
     chosen: values of the design's options
     leave_out: ids of items to leave out of the frame
-    labels: labels of the task
+    labels: the task's labels
     unread: in the design triggers, the label that the voters agree on for each unlabelled post of the uniform task,
         by id
     panel: the voters whose agreement labels units automatically, in the task or (triggers) in the uniform task. None

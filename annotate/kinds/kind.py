@@ -96,7 +96,7 @@ class Named:
     def name(self, language: str = ENGLISH) -> str:
         """Return the name in the interface language, or else in the record's language or English.
 
-        language: language of the record
+        language: the record's language
         """
         return self.names[best_language(self.names, [language])]
 
@@ -517,7 +517,7 @@ class Kind:
         If an answer consists of several labels, semicolons separate their names, because names of concepts can contain
         commas.
 
-        language: language of the record, used if the answer has no name in the interface language
+        language: the record's language, used if the answer has no name in the interface language
         """
         return "; ".join(self.name_in(language, code) for code in self.form.facets(label))
 
@@ -532,7 +532,7 @@ class Kind:
     def name_in(self, language: str, code: str) -> str:
         """Return the name of one code, such as an answer, a concept or a language.
 
-        language: language of the record, used if the answer has no name in the interface language, and for concepts
+        language: the record's language, used if the answer has no name in the interface language, and for concepts
         """
         if self.thesaurus and self.thesaurus.version:
             name = names_in(self.thesaurus.version, language).get(code)

@@ -84,7 +84,7 @@ def choices(codes: Iterable[str], answers: Mapping[str, Named], language: str = 
 
     An answer without its own key gets the digit of its position, up to 9.
 
-    language: language of the record, used if an answer has no name in the interface language
+    language: the record's language, used if an answer has no name in the interface language
     """
     listed = []
     for number, code in enumerate(codes, 1):

@@ -107,7 +107,7 @@ def _marking(table: Table, kind: Kind) -> dict[str, Any]:
 def with_spans(kind: Kind, marking: Mapping[str, Any]) -> Kind:
     """Return a copy of the kind whose answers are marked spans.
 
-    marking: values of the table [spans]
+    marking: values of the `[spans]` table
     """
 
     def shown(unit: Unit) -> dict[str, Any]:
@@ -149,7 +149,7 @@ def with_spans(kind: Kind, marking: Mapping[str, Any]) -> Kind:
 def _rules(marking: Mapping[str, Any]) -> dict[str, Any]:
     """Return the rules that check marked spans.
 
-    marking: values of the table [spans]
+    marking: values of the `[spans]` table
     """
     one, overlap = marking["one"], marking["overlap"]
 

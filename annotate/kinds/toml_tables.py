@@ -159,7 +159,7 @@ class Table:
 def read_tables(name: str, text: str) -> Table:
     """Return the top-level table of a TOML text.
 
-    name: name of the file, for errors
+    name: file name, for errors
 
     Raise KindError if the text is not TOML.
     """

@@ -187,7 +187,7 @@ def _rows(request: UserRequest) -> list[Row]:
 def _parse_table(name: str, content: bytes) -> list[Row]:
     """Parse a table of people. Raise BadTable if it can't be read.
 
-    name: name of the file; "" if the table was pasted
+    name: file name; "" if the table was pasted
     """
     with TemporaryDirectory() as folder:
         path = Path(folder) / (name or "table.csv")

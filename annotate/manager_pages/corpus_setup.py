@@ -430,7 +430,7 @@ def sample_context(preview: Sample, rows: int | None = None) -> dict[str, Any]:
 class FileColumns:
     """The columns of a file that an action's form offers.
 
-    name: name of the file
+    name: file name
     fields: (field, label, is_required, selected column) tuples
     """
 

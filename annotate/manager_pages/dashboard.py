@@ -74,7 +74,7 @@ def find_table(context: Any, name: str) -> Table:
 def csv_response(name: str, text: str) -> HttpResponse:
     """Return a CSV file as a download.
 
-    name: name of the file
+    name: file name
     text: content
     """
     reply = HttpResponse(f"{MARK}{text}", content_type="text/csv; charset=utf-8")

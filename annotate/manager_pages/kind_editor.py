@@ -69,7 +69,7 @@ class EditedFile:
 
     text: text of the file
     draft: content of the form; None if the text is not valid TOML
-    slug: name of the kind
+    slug: kind name
     file: name of the edited file in the inbox; "" for a new file
     corpus: corpus that the question is written for; "" if there is none
     view: FORM or TOML

@@ -282,7 +282,7 @@ def _get_or_compute(task: Task, name: str, report: Callable[[], Any]) -> Any:
 
     Reports are cached for an hour, or until judgments change, so that sorting their tables is fast.
 
-    name: name of the report
+    name: report name
     report: function that computes the report
     """
     judgments = Judgment.objects.filter(unit__task=task)

@@ -46,7 +46,7 @@ class Response(NamedTuple):
     unit: key of the unit.
     annotator: key of the annotator.
     label: canonical text of the answer, which is compared with other answers.
-    language: language of the unit; "" if it is unknown.
+    language: the unit's language; "" if it is unknown.
     key: id of the unit's item.
     question_language: language that the question asks about; "" if it asks about none.
     """

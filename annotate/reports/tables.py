@@ -143,7 +143,7 @@ class Table:
 
     caption: number and name of the rows, such as "60 languages".
     total: rows that stay at the bottom in any order.
-    slug: name of the table in the URL; empty if the table cannot be sorted.
+    slug: the table's name in the URL; empty if the table cannot be sorted.
     sort: value of the URL parameter `sort`; it may refer to another table on the page.
     parameters: all URL parameters, if the page offers filters and downloads; otherwise None.
     path: path of the page with filters and downloads, because other pages may show the same table.
@@ -160,7 +160,7 @@ class Table:
 
     @property
     def name(self) -> str:
-        """The name of the table in the URL, even if it cannot be sorted."""
+        """The table's name in the URL, even if it cannot be sorted."""
         return self.slug or slugify(self.caption)
 
     @property

@@ -189,7 +189,7 @@ def consented_at(annotator: Annotator, task: Task) -> datetime | None:
 def agree(annotator: Annotator, task: str) -> None:
     """Record an annotator's consent to a task's work. Idempotent.
 
-    task: name of the task.
+    task: task name.
 
     Raise NotFound if the task is not sensitive.
     """

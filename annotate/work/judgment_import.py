@@ -42,7 +42,7 @@ _PlainItem = plain(Item)
 def systems_of(key: str) -> tuple[str, str]:
     """Parse the two systems that an item compares from its id. Returns them in the id's order.
 
-    key: id of the item, in the form MESSAGE|SYSTEM|SYSTEM.
+    key: item id, in the form MESSAGE|SYSTEM|SYSTEM.
 
     Raise ValueError if the id does not have this form, or names the same system twice.
     """

@@ -129,7 +129,7 @@ def resolve(unit: Unit, answers: list[str], aggregated: Any = None, *, asks: boo
 
     If the answers don't decide the unit yet, returns the number of answers that it needs now.
 
-    answers: the labels of the unit's answers.
+    answers: the labels in the unit's answers.
     aggregated: the result of `aggregate` for these answers, if the caller has it.
     asks: whether a control may request more answers.
     """

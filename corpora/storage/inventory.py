@@ -25,7 +25,7 @@ POSTS, RECORDS, JUDGMENTS, UNKNOWN = "posts", "records", "judged items", "unknow
 def corpus_rows() -> list[dict[str, Any]]:
     """Return a dict for each corpus, sorted by name, with these keys:
 
-    corpus: name of the corpus
+    corpus: corpus name
     holds: posts, records, judged items (imported without their texts), or unknown if the manifest cannot be read
     rows, files, fields, licence, text_may_leave, source, draws, created_at: as in the manifest and the database
     voted: number of posts with votes

@@ -230,7 +230,7 @@ def _verify_gold_places(lots: Lots, line: Line) -> Iterator[Checked]:
 def outcome(key: str, language: str, stage: str, label: str | None, answers: Iterable[Sequence[Any]]) -> str:
     """Return a drawn unit's outcome as it is published (JSON).
 
-    key: id of the item.
+    key: item id.
     language: language that annotators were asked about, or empty.
     stage: final stage of the unit.
     label: final label, or None.
