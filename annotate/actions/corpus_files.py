@@ -332,7 +332,7 @@ def complete(inputs: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
 
 
 def _name_for(path: Path) -> str:
-    """Return the name of the corpus that already contains the file, or else an unused name."""
+    """Return the name of the corpus that already contains the file; otherwise an unused name."""
     check_file(path, "any")
     stem, names = name_from(path), [row["corpus"] for row in corpus_rows()]
     alike = [name for name in names if name.startswith(stem)]

@@ -76,7 +76,7 @@ def _with_out(name: str, inputs: Values, folder: Path) -> dict[str, Any]:
 
 
 def _corpus_of(values: Mapping[str, Any]) -> str:
-    """Return the name of the corpus in the options, or else of the task's corpus; "" if there is none."""
+    """Return the corpus name from the options, otherwise from the task; "" if there is none."""
     if corpus := values.get("corpus"):
         return str(corpus)
     named = values.get("task") or values.get("name")

@@ -368,14 +368,14 @@ def _decoy_shortage_notes(opened: Opened) -> Iterator[str]:
     if bare := [code for code in short if not opened.decoys[code]]:
         yield (
             f"Note: there are no decoys for {' '.join(bare)}, because nobody has labelled posts that resemble these "
-            "languages but are not in them. To measure false Yes answers there, label a uniform task of the corpus "
+            "languages but are not in them. To measure false Yes answers there, label a uniform task on the corpus "
             "first."
         )
     if few := [code for code in short if opened.decoys[code]]:
         numbers = ", ".join(f"{code} {opened.decoys[code]:,} of {opened.wanted[code]:,}" for code in few)
         yield (
             "Note: there are fewer decoys than needed, because people have labelled too few suitable posts: "
-            f"{numbers}. To avoid wider intervals, label more of a uniform task of the corpus first."
+            f"{numbers}. To avoid wider intervals, label more of a uniform task on the corpus first."
         )
 
 

@@ -85,7 +85,7 @@ def _is_report(first: Object) -> bool:
 def _report_items(objects: Iterable[Object], not_kept: Counter[str], requested: Collection[str]) -> Iterator[Item]:
     """Yield the units of a full report.
 
-    Questions are the columns with a `_gold` column, or else the requested columns and those whose values differ within
+    Questions are the columns with a `_gold` column, or the requested columns and those whose values differ within
     a unit.
 
     requested: the names of the questions that the user wants to import

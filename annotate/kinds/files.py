@@ -228,7 +228,7 @@ def _kind_with_base(slug: str, top: Table, language_codes: Collection[str], adde
 
 
 def _labels(top: Table, kind: Kind) -> list[str]:
-    """Return the labels that the file lists, or else the labels of the base and the languages that the file adds.
+    """Return the labels that the file lists; otherwise the base's labels and the languages that the file adds.
 
     By default, a base label that covers several added languages is left out, because annotators can choose the exact
     language instead.

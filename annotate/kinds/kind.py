@@ -491,7 +491,7 @@ class Kind:
         return self.titled(task) if self.wording.titled_by_task else self._title()
 
     def titled(self, task: Task) -> str:
-        """Return a task's title: a default title in the interface language, or else as the manager wrote it."""
+        """Return a task's title: the default title in the interface language, or the manager's own title."""
         if task.title == self.title:
             return self._title()
         if self.wording.about and task.title == self.wording.about(task.labels):

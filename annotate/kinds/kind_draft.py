@@ -40,7 +40,7 @@ class AnswerRow:
 
     @property
     def stored_code(self) -> str:
-        """The code, or else a code derived from the English name."""
+        """The code; otherwise a code derived from the English name."""
         return self.code or re.sub(r"\W+", "-", self.names.get(ENGLISH, "").lower()).strip("-")
 
 
@@ -212,7 +212,7 @@ def _set(table: MutableMapping[str, Any], key: str, value: Any) -> None:
 
 
 def _table(document: MutableMapping[str, Any], key: str) -> MutableMapping[str, Any]:
-    """Return a table of the document, or else an empty table that isn't part of the document yet."""
+    """Return a table of the document; otherwise an empty table that isn't part of the document yet."""
     if isinstance(table := document.get(key), dict):
         return table
     document.pop(key, None)

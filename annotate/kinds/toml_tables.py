@@ -182,7 +182,7 @@ def read_tables(name: str, text: str) -> Table:
 
 
 def nearest(name: str, names: Collection[str]) -> str:
-    """Return a hint for an error about an unknown name: the most similar known name, or else all known names."""
+    """Return a hint for an error about an unknown name: the most similar known name; otherwise all known names."""
     folded = {known_name.casefold(): known_name for known_name in names}
     near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)
     return f"Did you mean {folded[near[0]]}?" if near else f"Possible values: {', '.join(names) or 'none'}."

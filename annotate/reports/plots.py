@@ -187,7 +187,7 @@ class Row(NamedTuple):
 
 
 def axis_of(rows: Iterable[Row]) -> Axis:
-    """Return the narrowest axis in ZOOMED that contains all values and nearly all intervals, or else `whole_axis`."""
+    """Return the narrowest axis in ZOOMED that contains all values and nearly all intervals; otherwise `whole_axis`."""
     rows = list(rows)
     if (whole := whole_axis(rows))[0] < 0:
         return whole

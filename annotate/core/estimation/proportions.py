@@ -346,7 +346,7 @@ def _guess(stratum: Stratum, plain: Sequence[Stratum]) -> Guess:
 
     If the stratum has no guess, use the most common outcome among the items read in `plain`, which are all strata
     without a guess. There is one exception: if each of these strata is entirely inside or entirely outside the domain,
-    as far as it was read, then the same holds for its unread items. A stratum where nothing was read is then in the
+    as far as it was read, then the same is true of its unread items. A stratum where nothing was read is then in the
     domain if all other strata are.
     """
     drawn, read, domain, hits = stratum.drawn, stratum.read, stratum.domain, stratum.hits

@@ -148,7 +148,7 @@ def test_a_task_without_decoys_reports_what_stays_unknown(open_task):
 def test_a_dry_run_says_how_wide_intervals_will_be_with_the_decoys_that_there_are(open_task):
     out, notes = open_task("t", *RECALL, "--dry-run", languages="de", size=400)
     assert "Expected width of the 95% interval of recall, in points: de " in out
-    assert "label a uniform task of the corpus first." in notes
+    assert "label a uniform task on the corpus first." in notes
 
 
 def test_a_post_drawn_for_two_languages_is_two_units(open_task, reader):
