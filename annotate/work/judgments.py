@@ -140,12 +140,8 @@ def close(
         raise permit.stopped
     # If the lease has expired, the annotator may hold a new lease of the unit from another tab. Use that lease then.
     lease = next((lease for lease in own_leases if lease.unit_id == shown.pk), lease)
-    own_judgments = (
-        judgment for judgment in judgments if judgment.annotator_id == person and judgment.unit_id == shown.pk
-    )
-    if earlier := next(
-        (judgment for judgment in own_judgments if judgment.voided_at is None or judgment.voided_by_id), None
-    ):
+    own_judgments = (other for other in judgments if (other.annotator_id, other.unit_id) == (person, shown.pk))
+    if earlier := next((other for other in own_judgments if other.voided_at is None or other.voided_by_id), None):
         return Closed(permit, _match_retry(earlier, kind, answer, shown), False, lease, held)
     # The answer must not precede the question, even if the clock was set back.
     now = max(timezone.now(), lease.opened_at)
