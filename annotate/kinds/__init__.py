@@ -41,7 +41,7 @@ IMPORTED_KINDS = IMPORTED, IMPORTED_PAIRS = ("imported", "imported_pairs")
 
 @lru_cache(maxsize=256)
 def panel_kind_of(slug: str, text: str) -> Kind:
-    """Return the kind of a task with a panel.
+    """Return a kind for tasks that have a panel.
 
     text: text of the kind's file; "" for a built-in kind
     """

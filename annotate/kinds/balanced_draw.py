@@ -1,7 +1,7 @@
 """The balanced draw: every set has the same number of documents from each class.
 
 Each language has its own sets. The classes are either the documents' declared labels, or a predictor's labels that
-annotators then check. Instead of drawing new sets, a task can use published lists of ids.
+annotators then check. A task can also use published lists of ids instead of drawing new sets.
 annotate/core/draws/balanced_sets.py contains the algorithm.
 """
 
@@ -44,7 +44,7 @@ JOINT = "joint"  # the ids that a language contributes to the joint sets, by set
 # - SIZES: sizes of test, dev and train
 # - NEEDED: number of documents that the sets need from each class
 # - FRAME: number of documents in the frame, by predicted class
-# - ORDER: ids of these documents in random order, by predicted class; not stored with the draw
+# - ORDER: ids of the documents in the frame, in random order, by predicted class; not stored with the draw
 SIZES, NEEDED, FRAME, ORDER = "sizes", "needed", "frame", "order"
 MANY = 20  # maximum number of labels that an error message lists
 Sets = Mapping[str, Mapping[str, Sequence[str]]]  # language -> set -> ids
@@ -70,7 +70,7 @@ class _Draw(NamedTuple):
 
     ids: ids of the drawn documents, by language
     language_parameters: parameters of the draw, by language
-    frame: the documents they were drawn from
+    frame: the documents that the draw could choose from
     frame_sizes: number of distinct documents in the frame, by language
     predictor: predictor name; "" if the classes are declared labels
     """
@@ -142,11 +142,11 @@ def sample_balanced(
 ) -> list[Sample]:
     """Draw a sample for each language, without changing the database.
 
-    Each sample's parameters contain the ids of its sets (IDS), the counts of documents left out of the frame, the
-    classes with too few documents, and the faults of published lists.
+    Each sample's parameters contain the ids in its sets (IDS). They also report the documents left out of the frame,
+    the classes with too few documents, and the faults in published lists.
 
-    test, dev, train: sizes of the sets (documents)
-    short: "fill" to allow smaller sets if a class has too few documents: train, or any set with a predictor
+    test, dev, train: number of documents in each set
+    short: `fill` if a class with too few documents can make the train set smaller, or any set if there is a predictor
     from_indices: folder of published lists of ids to use in place of new sets
     predictor: predictor whose labels are the classes; "" for declared labels
     frame_options: fields, classes, apart, joint and leave_out, as in _Request
@@ -298,7 +298,7 @@ def _draw_predicted(request: _Request, predictor: str, from_indices: Path | None
 
 
 def _draw_in_order(request: _Request, merged: Merged, languages: Sequence[str], frame: _Frame, predictor: str) -> _Draw:
-    """Put the documents of each language and class in random order, and draw the first ones."""
+    """Shuffle the documents in each language and class. Draw as many as the sets need from the front."""
     needed = sum(request.sizes.disjoint().values()) // len(request.classes)
     orders: dict[str, dict[str, list[str]]] = {language: {} for language in languages}
     for cell in product(languages, request.classes):

@@ -28,7 +28,7 @@ Replies = Mapping[str, Mapping[str, list[str]]]  # id -> system -> replies
 def systems_of(arguments: Sequence[str]) -> dict[str, Path]:
     """Return each system's file or folder, sorted by the systems' names.
 
-    arguments: texts such as `NAME=FILE`, or `FILE` to name the system after the file
+    arguments: values such as `NAME=FILE`. A plain `FILE` names the system after the file.
 
     Raise CorpusError if a name is invalid or used twice, or if there are fewer than two systems.
     """
@@ -57,7 +57,7 @@ class _Join:
 
     frame: ids of the records with suggestions from all systems, as a mapping from language to message to ids
     left_out: (language, message) pairs that are left out of the frame
-    replies: suggestions for the records that have them from all systems, as a mapping from id to system to replies
+    replies: suggestions for the records in the frame, as a mapping from id to system to replies
     lacking: number of records without suggestions, by system
     used: keys of the lines that match a record, by system
     records: number of records in the corpus
@@ -98,8 +98,8 @@ def sample_compared(
     joined = _join_suggestions(corpus.name, languages, suggested, message, reference, leave_out)
     _check_frame(joined, corpus.name, languages)
     lots = by_seed(seed)
-    # Draw by the lowest id of each message's records, so that all messages have the same probability, however many
-    # records they have.
+    # Let the lowest record id stand for each message. All messages then have the same probability, however many records
+    # they have.
     by_id = {code: {min(ids): ids for ids in messages.values()} for code, messages in joined.frame.items()}
     drawn_keys = {
         code: draw_sample(messages, len(messages) if size is None else size, lots=lots, purpose=f"draw {code}")

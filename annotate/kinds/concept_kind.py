@@ -74,7 +74,7 @@ def chosen_concepts(label: str, task: Task) -> list[Concept]:
 
 def check_label(label: str, task: Task) -> None:
     thesaurus: Thesaurus = task.kind.thesaurus
-    # Check the number of concepts first, to avoid queries for thousands of them.
+    # Check the number first, so that an answer with thousands of concepts doesn't cause thousands of lookups.
     CONCEPTS.check(label, CONCEPTS.facets(label), thesaurus.least, thesaurus.most)
     for concept in chosen_concepts(label, task):
         if concept.is_deprecated:
@@ -116,10 +116,10 @@ def check(answer: Answer, unit: Unit) -> None:
 
 
 def agreed(item: Item, task: Task) -> str | None:
-    """Return a document's declared concepts, as an answer.
+    """Return the answer that consists of a document's declared concepts.
 
     Return None if the task doesn't keep declared concepts, if there are none, or if one of them is not in the
-    vocabulary. Unlike in annotators' answers, the number of concepts and broader concepts are not checked.
+    vocabulary. Declared concepts can break the rules for annotators' answers, such as the maximum number.
     """
     if not (task.keep_declared and item.declared) or unknown_concepts(item, task):
         return None
@@ -175,7 +175,7 @@ def with_concepts(kind: Kind, thesaurus: Thesaurus) -> Kind:
 
 
 def parse_ways(posted: Any) -> dict[str, str]:
-    """Return how the annotator found each chosen concept, from the submitted form: one of WAYS, or "" if unknown."""
+    """Read from the submitted form how the annotator found each concept: one of WAYS, or "" if unknown."""
     ways = dict(pair.partition(" ")[::2] for pair in posted.getlist("way"))
     return {key: way if (way := ways.get(key, "")) in WAYS else "" for key in posted.getlist("answer") if key}
 

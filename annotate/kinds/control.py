@@ -40,10 +40,10 @@ class Panel:
     key: key of `data` in a command's JSON output; "" to merge `data` into the output
     empty: sentence to show if there are no results
     plot: chart of the results, which `panels` adds
-    over_limit: languages that failed the audit, whose remaining units should be labelled by annotators
+    over_limit: languages that failed the audit. Annotators should label their remaining units.
     advice: sentences that name the commands to run, shown only in the terminal
     warnings: sentences shown only to managers
-    page: the documentation page on the control
+    page: the documentation page about the control
     """
 
     heading: str
@@ -87,13 +87,13 @@ class QualityControl:
     """Base class of quality controls, with hooks that do nothing by default.
 
     name: name of the control in the lists of kinds
-    options: task options that the control adds to those in kinds/options.py
+    options: task options that the control adds to kinds/options.py
     inputs: options of open_task and export_gold that are only accepted for tasks with this control
     hides: whether the control hides items among the drawn ones
-    switches: options that enable the annotation hooks, which only run if a task has a value for one of them; empty to
-        always run the hooks
+    switches: options that enable the annotation hooks. The hooks only run if a task has a value for one of these
+        options; empty to always run them
     draws_by: options that set how many units the control draws. The hooks in DRAWING only run if a task has a value for
-        one of them; empty to always run these hooks
+        one of these options; empty to always run them
     look_at: name of the command that reports the control's results
     of_agreement: whether the control measures the reliability of the detectors' agreement on posts
     tabs: (URL name, title) of each page that the control adds to a task for managers
@@ -140,7 +140,7 @@ class QualityControl:
         """
 
     def units_added(self, task: Task, first: int) -> int:
-        """Handle newly stored units. Return how many auto-labelled ones the control sent to annotators.
+        """Handle newly stored units. Return how many auto-labelled units the control sent to annotators.
 
         first: position of the first new unit
         """
@@ -167,8 +167,8 @@ class QualityControl:
     def place(self, unit: Unit, permit: Permit) -> Any:
         """Return a function that may replace the next unit of work by a hidden unit; None if the control never does.
 
-        The function is called before the lease is created, with all leases of the unit and all leases of the
-        annotator. It returns a Place.
+        The function takes all leases of the unit and all leases of the annotator, and returns a Place. The engine
+        calls it before it creates the lease.
         """
         return None
 
@@ -193,11 +193,11 @@ class QualityControl:
         return answer
 
     def seen(self, annotator: Annotator, labelled: Sequence[tuple[Unit, str]]) -> list[str]:
-        """Return the labels that an annotator may see, in place of the stored labels of units."""
+        """Convert the units' stored labels to labels that are safe to show to an annotator."""
         return [label for _, label in labelled]
 
     def sides_of(self, annotator: Annotator, units: Iterable[Unit]) -> Mapping[int, Any]:
-        """Return the order in which an annotator sees the two sets of replies, for each unit that has two sets."""
+        """Return which of a unit's two sets of replies the annotator sees first, for each unit that has two sets."""
         return {}
 
     def invented_sides(self, kind: Any) -> Any:
@@ -205,7 +205,7 @@ class QualityControl:
         return None
 
     def trial(self, gold: Any, annotator: Annotator) -> Mapping[str, Any]:
-        """Return values for fields of the TrialAnswer of a practice or test question."""
+        """Return values for the TrialAnswer fields of a practice or test question."""
         return {}
 
     def decided(self, unit: Unit, answers: Sequence[str], label: str | None) -> tuple[str, str, str] | int | None:
@@ -213,8 +213,8 @@ class QualityControl:
 
         label: label that results from the answers; None if there is none
 
-        Return (event, next stage, label). To ask more annotators, return the total number of answers needed. Return
-        None for the usual outcome.
+        Return (event, next stage, label), or None for the usual outcome. To ask more annotators, return the total
+        number of answers needed.
         """
         return None
 
@@ -230,9 +230,9 @@ class QualityControl:
         return []
 
     def undo_refusal(self, judgment: Judgment, unit: Unit) -> str:
-        """Return why a recent judgment cannot be undone, as a message to its annotator; "" if it can be undone.
+        """Return a message that tells the annotator why a judgment cannot be undone; "" if it can be undone.
 
-        If it can, the control may set `unit.redundancy`, the number of answers that the unit then needs.
+        In that case, the control can set `unit.redundancy` to the number of answers that the unit needs afterwards.
         """
         return ""
 
@@ -274,14 +274,14 @@ class QualityControl:
         return ""
 
     def columns(self, task: Task) -> Mapping[str, Mapping[int, str]]:
-        """Return additional columns of an exported set, as a mapping from name to a unit's primary key to its text.
+        """Return additional columns of an exported set, as a mapping from column name to unit key to text.
 
         Units without text are missing from the inner mapping.
         """
         return {}
 
     def judgment_columns(self) -> Sequence[tuple[str, Any, Any]]:
-        """Return fields to export with each judgment: name, Arrow type, and a function that computes the values."""
+        """Return (name, Arrow type, function that computes the values) for each field to export with judgments."""
         return ()
 
     def files(self, export: Any) -> Mapping[str, tuple[str, Any]]:
@@ -312,7 +312,7 @@ class QualityControl:
         return {}
 
     def expected(self, task: Task) -> Mapping[str, Any]:
-        """Return the additional work that the control will probably cause, before annotation has begun."""
+        """Before annotation begins, return the additional work that the control will probably cause."""
         return {}
 
 
@@ -335,8 +335,8 @@ def register(control: Control) -> Control:
 def panels(task: Task) -> list[Panel]:
     """Return the panels of a task's controls in reverse order.
 
-    Checks act first, because other controls use their results, but their panel comes last. The panel of a control
-    that raises an exception says so, and the log has the traceback.
+    Checks act first, because other controls use their results, but their panel comes last. If a control raises an
+    exception, its panel reports the error, and the log has the traceback.
     """
     all_panels = []
     for control in reversed(task.kind.quality_controls):

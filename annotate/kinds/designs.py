@@ -45,10 +45,10 @@ class DrawRequest:
     chosen: values of the design's options
     leave_out: ids of items to leave out of the frame
     labels: the task's labels
-    unread: in the design triggers, the label that the voters agree on for each unlabelled post of the uniform task,
-        by id
-    panel: the voters whose agreement labels units automatically, in the task or (triggers) in the uniform task. None
-        means the default panel for posts, and no panel for records.
+    unread: unlabelled posts in the uniform task, as a mapping from id to the label that the voters agree on; only
+        for the design `triggers`
+    panel: the voters whose agreement labels units automatically, in the task or, for `triggers`, in the uniform task.
+        None means the default panel for posts, and no panel for records.
     """
 
     corpus: Corpus
@@ -64,14 +64,14 @@ class DrawRequest:
 
 
 DRAW = "The draw"
-# The default number of pairs to draw in an audit of a filter, from the kept and from the dropped pairs.
+# How many kept pairs and how many dropped pairs an audit of a filter draws by default.
 KEPT, DROPPED = 300, 100
 # Keyword in the `sets` option that allows a smaller train set if a class has too few documents.
 FILL = "fill"
 # Keyword in the `sets` option before names of fields. Documents with the same value in one of these fields are all in
 # test, all in dev, or all in train.
 APART = "apart"
-# An option without a default has a default that depends on the design, or does not restrict the draw if it is omitted.
+# If an option has no default here, the design supplies one, or the draw is unrestricted when the option is omitted.
 DRAW_OPTIONS: Mapping[str, Option] = {
     option.name: option
     for option in (
@@ -127,7 +127,7 @@ DRAW_OPTIONS: Mapping[str, Option] = {
 # Populations: all posts, posts by authors who have written in the language before, and posts that a predictor assigns
 # to the language.
 STREAM, AUTHORS, TRIGGERS = "stream", "authors", "triggers"
-# What the possible answers are if the draw determines them: classes of documents, or compared systems.
+# If the draw determines the possible answers, they are either classes of documents or the compared systems.
 CLASSES, SYSTEMS = "classes", "systems"
 
 
@@ -162,7 +162,7 @@ class Design:
     sets: content of the gold sets
     answers_from: CLASSES or SYSTEMS, if the draw determines the possible answers; otherwise ""
     asks_each: whether each language has its own question and its own draw
-    asks_all: whether annotators label every drawn item, even if the detectors agree on it
+    asks_all: whether annotators label every drawn item, even if the detectors agree on its label
     takes_panel: whether the manager can choose the panel of voters
     not_extended: what to do instead of enlarging a draw; "" if draws of this design can be enlarged
     none_found: what to do if no post matches
@@ -186,7 +186,7 @@ class Design:
 
     @property
     def by_author(self) -> bool:
-        """Whether the sets are samples of posts by authors who, according to a predictor, wrote in the language."""
+        """Whether the sets contain posts by authors who wrote in the language, according to a predictor."""
         return self.population == AUTHORS
 
     @property
@@ -242,7 +242,7 @@ def _balanced(request: DrawRequest) -> list[Sample]:
     )
 
 
-# For designs whose draws cannot be enlarged: additional units would have other questions and other annotators.
+# Advice for designs whose draws can't be enlarged, because new units would have other questions and annotators.
 _LARGER = "Open another task with a larger --size and with --reuse, which keeps the existing labels."
 _OTHERS = "Choose another predictor, other languages, or wider windows."
 

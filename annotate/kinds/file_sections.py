@@ -151,7 +151,7 @@ def by_language(table: Table, key: str, most: int, language_codes: Collection[st
 
 
 def options(table: Table, kind: Kind) -> dict[str, Any]:
-    """Return the defaults of a kind's options. The file's values override the kind's."""
+    """Return the default values of a kind's options. Values in the file override the kind's own defaults."""
     file_values = {}
     for name, value in table.raw.items():
         if name not in OPTIONS:
@@ -272,11 +272,11 @@ def _lower_first(sentence: str) -> str:
 
 @dataclass(frozen=True)
 class Layout:
-    """What a layout of a published format requires of a kind.
+    """What one layout of a published format requires of a kind.
 
     fields: fields that the kind must have
     codes: answer codes that the kind must have
-    numbers: whether all answer codes must be numbers, which rank the rows of a group
+    numbers: whether all answer codes must be numbers, to rank the rows in a group
     several: whether the kind's answers must be sets of labels
     """
 

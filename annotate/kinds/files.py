@@ -70,7 +70,7 @@ KEY_HELP: Mapping[str, str] = {
     "base": "the built-in kind to change, `language` or `verify`. It replaces `form`, `layout` and `answers`",
     "labels": 'with `base = "language"`: the codes of the possible answers',
 }
-# The keys of a file with a base, and of a file without one.
+# The keys of a file with a base, and of a file without a base.
 KEYS_WITH_BASE = ("base", "title", "labels", "sensitive", "seconds", "controls", "options", "guidelines", "languages")
 KEYS = tuple(key for key in KEY_HELP if key not in ("base", "labels"))
 # Names of columns in exported sets, which fields must not have.
@@ -94,7 +94,7 @@ SLUG = re.compile(r"[A-Za-z0-9_-]{1,64}", re.ASCII)
 
 @lru_cache(maxsize=256)
 def kind_of(slug: str, text: str) -> Kind:
-    """Return the kind of a task from the file text that the task stores, and register the languages it adds.
+    """Parse the kind's file that a task stores, and register the languages that the file adds.
 
     The kind has no guidelines, because the task stores them separately.
     """
@@ -156,8 +156,8 @@ def _check_slug(path: Path) -> None:
 def _kind(slug: str, top: Table, *, stored: bool) -> Kind:
     """Return the kind that a file describes.
 
-    stored: whether the text is from a task. It was valid when the task was opened, so it is accepted even if Assay has
-        since added one of its languages, or an export column with the name of one of its fields.
+    stored: whether the text is from a task. It was valid when the task was opened. It stays valid if a later version of
+        Assay adds one of its languages, or an export column named like one of its fields.
     """
     has_base = "base" in top.raw
     if has_base and (extra_key := next((key for key in top.raw if key in KEYS and key not in KEYS_WITH_BASE), "")):
@@ -208,7 +208,7 @@ def _control(top: Table, name: str) -> QualityControl:
 def _titles(top: Table, language_codes: Collection[str], advice: str = "") -> dict[str, str]:
     """Return the question by language; empty if the file has none.
 
-    advice: what to write, for the error if the question is missing; "" if the question is optional
+    advice: what the error advises to write if the question is missing; "" if the question is optional
     """
     if isinstance(top.raw.get("title"), dict):
         return file_sections.by_language(top, "title", MOST_TITLE, language_codes)
@@ -410,7 +410,7 @@ def _field(top: Table, key: str, name: str, fields: tuple[str, ...]) -> str:
 
 
 def _formats(table: Table, fields: tuple[str, ...], codes: tuple[str, ...], *, several: bool) -> dict[str, str]:
-    """Return the layout to publish in each format, by name.
+    """Return the name of the layout to publish in each format.
 
     fields: shown and kept fields of the kind
     codes: codes of the kind's answers

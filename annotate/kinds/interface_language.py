@@ -22,11 +22,11 @@ def interface_language() -> str:
 
 
 def best_language(texts: Mapping[str, str], read: Iterable[str] = ()) -> str:
-    """Return the language to show a translated text in.
+    """Return the language in which to show a translated text.
 
     The interface language comes first, then the languages that the user reads, then English. A text in pt also serves
-    readers of pt-BR. An English interface doesn't count as a preference, because users also get it if the interface is
-    not translated into their language.
+    readers of pt-BR. An English interface doesn't count as a preference, because users also get it if their own
+    language is missing.
 
     texts: the text by language, always including English
     read: languages that the user reads, in order of preference
@@ -64,10 +64,10 @@ def is_negative(label: str) -> bool:
 
 
 def answer_about(language: str, label: str) -> str | None:
-    """Return the answer to "Is this `language`?" that a label implies; None if it implies no answer."""
+    """Return the answer that a label implies to "Is this `language`?"; None if it implies no answer."""
     if label in (language, negative(language), UND):
         return label
-    # A fine label such as zh-CN implies the coarse code zh, but zh implies none of the labels that it covers.
+    # A fine label such as zh-CN implies zh, but the coarse code zh implies neither zh-CN nor zh-TW.
     if label in finer(language):
         return language
     return None if is_negative(label) or language in finer(label) else negative(language)
@@ -76,7 +76,7 @@ def answer_about(language: str, label: str) -> str | None:
 def question_about(codes: Sequence[str], *, is_translated: bool = False) -> str:
     """Return the question that asks whether a post is in one of these languages.
 
-    is_translated: whether to return it in the interface language, rather than in English as for task titles
+    is_translated: whether to translate the question; task titles are in English
     """
     translate = _ if is_translated else str
     *first_names, last = (translate(LANGUAGES[code].name) if code in LANGUAGES else code for code in codes)

@@ -52,7 +52,7 @@ class Unsure(ValueError):
     """Raised for an answer that is only accepted if the annotator confirms it (Answer.is_sure)."""
 
 
-# How an annotator can find a concept. The rank of a suggested concept is also stored.
+# How an annotator can find a concept. For a suggested concept, we also store its rank.
 SUGGESTED, SEARCHED, BROWSED = WAYS = ("suggested", "searched", "browsed")
 # What happens if an answer contains both a concept and a broader concept.
 REFUSE, ASK, ALLOW = BESIDE_BROADER = ("refuse", "ask", "allow")
@@ -66,7 +66,7 @@ class Thesaurus:
     least: minimum number of concepts in an answer
     most: maximum number of concepts in an answer; None for no limit
     beside_broader: what happens if an answer contains both a concept and a broader one (one of BESIDE_BROADER)
-    right_from: minimum F1 with the known answer for an answer to count as correct
+    right_from: an answer is correct if its F1 with the known answer is at least this number
     version: version of the vocabulary that a task uses; None for a kind without a task
     """
 
@@ -85,7 +85,7 @@ class Named:
     names: name by language, always including English
     meanings: explanation by language, including English; empty if there is none
     key: physical key (KeyboardEvent.code); "" for the default key of the answer's position
-    is_filtered: in an audit of a filter, whether the filter should drop items with this answer
+    is_filtered: whether a filter should drop items with this answer (only in audits of filters)
     """
 
     names: Mapping[str, str]
@@ -94,7 +94,7 @@ class Named:
     is_filtered: bool = False
 
     def name(self, language: str = ENGLISH) -> str:
-        """Return the name in the interface language, or else in the record's language or English.
+        """Return the name in the interface language. If there is none, fall back to the record's language or English.
 
         language: the record's language
         """
@@ -179,8 +179,8 @@ class Wording:
     """A kind's wording: its question and the names of its fields.
 
     titled_by_task: whether each task's title is its question; if not, all tasks of the kind ask the same question
-    about: function from a task's language codes to its default title, in English unless `is_translated`; None if all
-        tasks have the kind's title
+    about: function that makes a task's default title from its language codes, in English unless `is_translated`; None
+        if all tasks have the kind's title
     titles: the kind's question, by language
     field_names: display names, as a mapping from field to language to name
     """
@@ -223,16 +223,16 @@ class Records:
 class Routing:
     """How units are assigned to annotators (work/routes.py).
 
-    agreed: function that returns a unit's automatic label, such as the label the detectors agree on; None if
-        annotators must label the unit
-    candidates: function that returns the languages whose readers can label an item, most likely first, from the item,
-        the language in the question, and the routes
+    agreed: function that returns a unit's automatic label, such as the label that the detectors agree on. It returns
+        None if annotators must label the unit.
+    candidates: function that returns the languages whose readers can label an item, most likely first. It takes the
+        item, the language in the question, and the routes.
     read_by: function that returns a task's queues for the readers of a language
     when_exhausted: function that returns a unit's next stage if no other annotator can be asked
     enters_by: event that queues a unit without an automatic label
-    is_routed: whether languages can share a queue, as the table of routes defines
-    waits: whether a unit stays in its queue if too few annotators can answer it; if not, it moves on
-    named: function that returns the language that an answer names, whose readers can confirm the answer
+    is_routed: whether the table of routes can make languages share a queue
+    waits: whether a unit stays queued if too few annotators can answer it. Otherwise, it moves on.
+    named: function that returns the language that an answer names. Its readers can confirm the answer.
     """
 
     agreed: Callable[[Item, Task], str | None]
@@ -247,12 +247,12 @@ class Routing:
 
 @dataclass(frozen=True)
 class Rules:
-    """Rules for which answers are valid, and which are correct.
+    """Rules that decide whether answers are valid, and whether they are correct.
 
     offered: function that returns the codes of a unit's possible answers
     check_label: function that raises ValueError if a label is not possible in a task
     check: function that raises ValueError if an answer to a unit is not valid
-    agrees: function that returns whether an answer is correct, given the known answer
+    agrees: function that compares an answer with the known answer, and returns whether it is correct
     refuses_imports: why judgments cannot be imported into tasks of the kind; "" if they can
     faults: function that returns why the values of a task's options are incompatible; "" if they are compatible
     """
@@ -269,21 +269,21 @@ class Rules:
 class Pages:
     """How pages show units, questions and answers.
 
-    ask: function that returns the template context of the question, from the unit and the annotator's permit. The
+    ask: function that takes the unit and the annotator's permit, and returns the template context of the question. The
         context must depend only on the task, the annotator and the question, so that it doesn't reveal the detectors'
         votes, the queue or others' answers.
-    advise: function that returns additional context for an adjudicator, from the unit and `usual`. In a blind review,
-        where votes and answers must stay hidden, `usual` lists the languages to offer, which do not depend on the
-        unit. Otherwise, it is None.
+    advise: function that takes the unit and `usual`, and returns additional context for an adjudicator. A blind review
+        must hide votes and answers, so `usual` lists languages to offer that do not depend on the unit. In other
+        reviews, `usual` is None.
     list_heads: column headings of the adjudication list
-    list_row: function that returns a unit's cells in that list, from the unit, its answers, and a function that returns
-        the display name of a language code
+    list_row: function that returns a unit's cells in that list. It takes the unit, its answers, and a function that
+        returns the display name of a language code.
     code_name: function that returns the display name of a code
     short_name: function that returns a short name of a label, for managers and the admin
-    describe: function that describes an answer, from the label and the unit; None to show the names of the label's
-        codes. The description may quote the unit's text, so only people who may read the text see it.
-    keys: function that returns the question's shortcuts other than the digits of answers, from the annotator's
-        permit, or from None for the adjudication view
+    describe: function that takes a label and its unit, and describes the answer; None to show the names of the label's
+        codes. The description can quote the unit's text, so only show it to people who are allowed to read the text.
+    keys: function that returns the question's shortcuts, except the digits that choose answers. It takes the
+        annotator's permit, or None for the adjudication view.
     question: template of the question in the queue; "" if all answers are imported
     sheet: template that shows many units at once; "" if units are shown one at a time
     adjudication: template of the adjudication view
@@ -304,13 +304,13 @@ class Pages:
 
 @dataclass(frozen=True)
 class Statistics:
-    """How statistics count answers.
+    """How answers are counted in statistics.
 
     compared: function that returns the categories for measuring a task's agreement
-    compared_as: function that returns the category of an answer, from the language in the question and the label
+    compared_as: function that takes the language in the question and the label, and returns the answer's category
     language_paths: field paths from a unit to its language; the first path with a value is used
-    spoken_paths: field paths from an answer to its language, to measure agreement by language if the task does not
-        declare its languages; empty if the language is unknown
+    spoken_paths: field paths from an answer to its language; empty if the language is unknown. They are used to
+        measure agreement by language in tasks that do not declare their languages.
     counts_single: whether agreement reports count units with only one answer
     audit_strata: field paths from a unit to the values that define its stratum in the audit of auto-labelled units
     """
@@ -330,10 +330,10 @@ class Publication:
     card: template of the card
     columns: names of the columns, in order
     tallies: attributes by which the manifest counts rows
-    sections: sections of the manifest in addition to those of every set
+    sections: sections of the manifest that not all sets have
     formats: settings for each format in which the set is published (annotate/goldsets/formats/)
     splits: whether the set is split into train, dev and test
-    tells_why: whether rows without a label state the reason
+    tells_why: whether each row without a label states why it has none
     constants: numbers for the manifest that are the same in all tasks
     marked: the field in which annotators mark spans; "" if answers are not spans
     category: Hugging Face's name of the task category, for the card
@@ -385,14 +385,14 @@ class Kind:
     sensitive: Sensitive | None = None
     # A task's initial guidelines, by language (Markdown).
     guidelines: Mapping[str, str] = field(default_factory=dict)
-    # The names of a task's options (options.OPTIONS), and the kind's own defaults for some of them.
+    # The names of a task's options (see options.OPTIONS). The kind can override their defaults.
     options: tuple[str, ...] = ()
     defaults: Mapping[str, Any] = field(default_factory=dict)
     # The names of the possible sampling designs (designs.py); the first is the default.
     designs: tuple[str, ...] = ()
     # The names of the quality controls, in the order that they act. The form's controls act after them.
     controls: tuple[str, ...] = ()
-    # The assumed time of an answer (seconds), for forecasts before there are any answers.
+    # How long an answer is assumed to take (seconds). Forecasts use this number until there are answers.
     seconds: int = 12
     # Languages that the kind's file adds, by code.
     languages: Mapping[str, Language] = field(default_factory=dict)
@@ -401,7 +401,7 @@ class Kind:
 
     @cached_property
     def fields(self) -> tuple[str, ...]:
-        """The names of the fields that annotators see, in the order that they are shown and exported."""
+        """The names of the fields that annotators see, in the order on the page and in exports."""
         return tuple(name for block in self.layout for name in block.fields)
 
     @cached_property
@@ -453,7 +453,7 @@ class Kind:
 
     @property
     def answered_here(self) -> bool:
-        """Whether annotators answer in Assay. If not, all answers are imported."""
+        """Whether annotators answer in Assay. Otherwise, all answers are imported."""
         return bool(self.pages.question)
 
     @property
@@ -463,7 +463,7 @@ class Kind:
 
     @property
     def asks_each(self) -> bool:
-        """Whether each language of a task has its own question in all designs."""
+        """Whether each of a task's languages has its own question, whichever design draws the task."""
         return bool(self.designs) and all(DESIGNS[design].asks_each for design in self.designs)
 
     @property
@@ -480,7 +480,7 @@ class Kind:
         if not self.thesaurus:
             return self
         kind = replace(self, thesaurus=replace(self.thesaurus, version=version))
-        return kind.with_parts(pages={"short_name": kind.name})  # nobody knows concepts by their ids
+        return kind.with_parts(pages={"short_name": kind.name})  # people don't recognize concepts by their ids
 
     def title_about(self, languages: Sequence[str]) -> str:
         """Return the default title of a task that asks about these languages."""
@@ -524,7 +524,7 @@ class Kind:
     def in_words(self, label: str, unit: Unit) -> str:
         """Return an answer to a unit as readable text: the words that it marks, or the names of its codes.
 
-        The result may quote the unit's text, so only show it to people who may read the text.
+        The result can quote the unit's text, so only show it to people who are allowed to read the text.
         """
         describe = self.pages.describe
         return describe(label, unit) if describe and label else self.name(label, unit.item.language)
@@ -532,7 +532,7 @@ class Kind:
     def name_in(self, language: str, code: str) -> str:
         """Return the name of one code, such as an answer, a concept or a language.
 
-        language: the record's language, used if the answer has no name in the interface language, and for concepts
+        language: the record's language, for concepts and for answers without a name in the interface language
         """
         if self.thesaurus and self.thesaurus.version:
             name = names_in(self.thesaurus.version, language).get(code)

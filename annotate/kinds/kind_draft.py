@@ -27,7 +27,7 @@ CODE = re.compile(r"[\w-]+")
 
 @dataclass
 class AnswerRow:
-    """A possible answer. The form also shows an empty row, without a code and texts, which is not written."""
+    """A possible answer. The form also shows an empty row, which is not written to the file."""
 
     code: str = ""
     key: str = ""
@@ -40,7 +40,7 @@ class AnswerRow:
 
     @property
     def stored_code(self) -> str:
-        """The code; otherwise a code derived from the English name."""
+        """The code. If it is empty, a code is derived from the English name."""
         return self.code or re.sub(r"\W+", "-", self.names.get(ENGLISH, "").lower()).strip("-")
 
 
@@ -48,7 +48,7 @@ class AnswerRow:
 class FieldRow:
     """A field that annotators see.
 
-    style: style of the block that starts with the field; "" if the field belongs to the block of the row above
+    style: style of the block that starts here; "" if the field belongs to the same block as the row above
     names: display names, by language
     was: name of the field in the file; "" for a new field
     """
@@ -67,7 +67,7 @@ class Draft:
     redundancy: number of answers per item, as entered; "" for the default
     on_conflict: what happens to an item whose answers differ; "" for the default
     languages: languages of the texts, English first
-    has_base: whether the kind modifies a built-in one, whose form, fields and answers are fixed
+    has_base: whether the kind modifies a built-in kind. Its form, fields and answers are then fixed.
     """
 
     titles: Texts = field(default_factory=dict)
@@ -159,11 +159,11 @@ def _texts(value: object) -> Texts:
     return {code: text for code, text in _dict(value).items() if isinstance(text, str)}
 
 
-# Tables with a key that names a field. If the field is no longer shown, the key names the first field.
+# Tables and their keys that name a field. If that field is no longer shown, `write` changes the key to the first field.
 FIELD_KEYS = {"spans": "field", "text": "start"}
 
 
-# --- Writing. Only values that differ from the draft are changed, to preserve the layout and comments of the rest.
+# --- Writing. We only change values that differ from the draft, to keep the rest of the file as its author wrote it.
 
 
 def write(text: str, draft: Draft) -> str:
@@ -212,7 +212,7 @@ def _set(table: MutableMapping[str, Any], key: str, value: Any) -> None:
 
 
 def _table(document: MutableMapping[str, Any], key: str) -> MutableMapping[str, Any]:
-    """Return a table of the document; otherwise an empty table that isn't part of the document yet."""
+    """Return a table of the document. If it is missing, return an empty table that isn't in the document yet."""
     if isinstance(table := document.get(key), dict):
         return table
     document.pop(key, None)
@@ -273,7 +273,7 @@ def _write_answers(document: MutableMapping[str, Any], rows: Iterable[AnswerRow]
 
 
 def _set_tables(document: MutableMapping[str, Any], key: str, rows: Sequence[Mapping[str, Any]]) -> None:
-    """Set the values of a list of tables, and keep the tables' other values."""
+    """Set these values in a list of tables. Other values in the tables are kept."""
     if not rows:
         document.pop(key, None)
         return

@@ -1,4 +1,4 @@
-"""A summary of a kind in English, for the author of its file: the layout, the answers and what happens to them."""
+"""An English summary for the author of a kind's file: its layout, its answers, and what happens to the answers."""
 
 from collections.abc import Iterable, Iterator
 from typing import Any

@@ -1,4 +1,4 @@
-"""The kinds about the language of a post: `language` asks for it, and `verify` asks whether it is a given language.
+"""The kinds about posts' languages. `language` asks which one it is, and `verify` asks "Is this German?".
 
 Both follow Evaluating language identification performance (2015).
 """
@@ -20,7 +20,7 @@ from corpora.core.languages import UND
 from corpora.core.voters import agreed_label, ballots, rank_candidates
 from corpora.models import Item, agreed_on, votes_of
 
-# Annotators label all texts with fewer letters, because detectors are often wrong about them.
+# Annotators label every text with fewer letters than this, because detectors are often wrong about short texts.
 LEAST_LETTERS = 20
 
 
@@ -46,8 +46,8 @@ def agreed(item: Item, task: Task) -> str | None:
         least_letters=LEAST_LETTERS,
         panel=task.panel,
     )
-    # A coarse label such as pt doesn't count if the task has a finer one, such as pt-BR. No detector supports pt-BR, so
-    # they may return pt for both.
+    # A coarse label such as pt doesn't count if the task also has a finer label, such as pt-BR. No detector supports
+    # pt-BR, so they can return pt for both.
     return None if label and any(code in task.labels for code in task.kind.finer(label)) else label
 
 
@@ -132,7 +132,7 @@ KIND = language_questions.about_languages(
 
 # Without UNLISTED, because a post in an unlisted language gets the answer No.
 REASONS = {reason: text for reason, text in UNDEFINED_REASONS.items() if reason != UNLISTED}
-# The categories by which agreement is measured, whatever the language in the question.
+# The categories for measuring agreement. They are the same for every language in the question.
 YES, NO = "yes", "no"
 
 

@@ -36,7 +36,7 @@ COLUMNS = (
     *("check_chance", "checked", "first_label", "round", "judged_as"),
     *("reused_from", "posted_at", "author", "url", "letters", "votes", "candidates", "judgments", "transitions"),
 )
-# Sections of the set's manifest in addition to those of every set.
+# Sections of the set's manifest that not all sets have.
 SECTIONS = ("audit", "decoys", "checks", "people", "agreement")
 # Sites for looking up a text. The text is only sent to a site if the adjudicator follows the link.
 SEARCHES = (
@@ -74,9 +74,9 @@ class Choice:
 
 
 def button_codes(permit: Permit) -> list[str]:
-    """Return the languages to show as buttons: those that the annotator reads, and the others in their queues.
+    """Return the languages to show as buttons: the annotator's own languages, and the others in the annotator's queues.
 
-    They depend only on the annotator. If they depended on the unit, they would reveal the detectors' votes.
+    The buttons depend only on the annotator. If they depended on the unit, they would reveal the detectors' votes.
     """
     labels = permit.routes.labels
     return list(dict.fromkeys([*permit.reads, *(code for queue in permit.queues for code in labels.get(queue, ()))]))
@@ -89,7 +89,7 @@ def with_keys(codes: tuple[str, ...]) -> Sequence[Choice]:
 
 
 def has_all_buttons(permit: Permit) -> bool:
-    """Return whether all of the task's labels have buttons, so that no list of all languages is needed."""
+    """Return whether each of the task's labels has a button. If so, the page needs no list of all languages."""
     return set(button_codes(permit)).issuperset(permit.task.labels)
 
 
@@ -117,7 +117,7 @@ def sort_by_name(codes: Iterable[str]) -> Sequence[Choice]:
 def _sort_by_name(codes: tuple[str, ...], language: str) -> Sequence[Choice]:
     """Return the choices sorted by name.
 
-    language: the interface language, on which names depend. It is only needed as part of the cache key.
+    language: the interface language. It is only a parameter because the cached names depend on it.
     """
     return tuple(sorted(map(Choice, codes), key=lambda choice: choice.name.casefold()))
 

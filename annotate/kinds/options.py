@@ -1,7 +1,7 @@
 """Declarations of task options, for commands, the managers' form, cards and manifests.
 
-Each kind lists its options and can change their defaults. Each task stores the values of its options. In tasks of a
-kind without an option, the option has its `off` value.
+Each kind lists its options and can change their defaults. Each task stores the values of its options. If a kind lacks
+an option, its tasks have the option's `off` value.
 """
 
 from annotate.core.option import Option, flag, people, share, whole_number

@@ -67,7 +67,7 @@ class Measures:
 
     @property
     def units_of_labels(self) -> list[int]:
-        """For each label that occurs, the number of units where it is the gold label or the prediction."""
+        """How many units have each label as the gold label or the prediction. Labels that never occur are left out."""
         gold, predicted = self.pairs.gold, self.pairs.predicted
         return [int(((gold == index) | (predicted == index)).sum()) for index in np.flatnonzero(self.has_units)]
 
@@ -127,7 +127,7 @@ def _f1(margins: classes.Margins, index: int) -> Floats:
 
 
 def coefficient(name: str, pairs: Paired, measure: Measure) -> Row:
-    """Return the row of a measure whose values are between -1 and 1, such as kappa, for all units."""
+    """Return the row for a coefficient between -1 and 1, such as kappa, computed over all units."""
     estimate, units = pairs.coefficient(measure), len(pairs.gold)
     return row(name, {}, estimate, units, why_withheld(estimate, units, pairs))
 
@@ -148,8 +148,8 @@ CHOICE = register(Choice())
 class GradeMeasures(Measures):
     """Measures of predicted grades, which also use the distance between grades and the ranking of pages.
 
-    A prediction that is not a grade is a refusal. It counts as the grade farthest from the gold grade, and its page is
-    ranked last.
+    A prediction that is not a grade is a refusal. It is scored as the grade farthest from the gold grade, and its page
+    is ranked last.
     """
 
     head = ("accuracy", "mae", "weighted_kappa")
@@ -200,7 +200,7 @@ GRADES = register(Grades())
 
 
 FIRST, SECOND, TIE = SIDES = ("first", "second", "tie")
-# Words that cannot name a system, because they have a special meaning. Reports use `none` for units without a majority.
+# Words that can't be names of systems, because they have a special meaning. Reports use `none` if there is no majority.
 RESERVED_NAMES = frozenset({*SIDES, "none"})
 SYSTEM = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,39}", re.ASCII)
 
@@ -225,12 +225,12 @@ class Pair(Choice):
     refuses_files = "shows two sets side by side, which a file cannot do. Decide on its pages or through the API."
 
     def from_side(self, sent: str, first: str, second: str) -> str:
-        """Return the canonical text of a submitted side; "" if nothing was submitted.
+        """Convert a submitted side to its canonical text; "" if nothing was submitted.
 
-        first, second: names of the systems that the annotator saw on the first and on the second side
+        first, second: names of the systems on the two sides, as the annotator saw them
 
-        Raise ValueError if the submitted text is not a side. Names of systems are rejected too, because accepting them
-        would reveal which system is which.
+        Raise ValueError if the submitted text is not a side. Names of systems are also rejected: if they were accepted,
+        an annotator could find out which system is on which side.
         """
         if not sent:
             return ""
@@ -238,7 +238,7 @@ class Pair(Choice):
         return {FIRST: first, SECOND: second, TIE: TIE}[sent]
 
     def to_side(self, text: str, first: str) -> str:
-        """Return the side of a canonical text, as the annotator saw it; "" if there is no answer.
+        """Convert a canonical text to the side that the annotator saw; "" if there is no answer.
 
         first: name of the system that the annotator saw on the first side
         """

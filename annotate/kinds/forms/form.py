@@ -21,21 +21,21 @@ class Form:
     tables: tables of a kind's file that only this form reads
     lists: whether the kind's file or the draw lists the possible answers, unlike concepts of a vocabulary or free texts
     least_answers: minimum number of answers in a kind's file, if it lists any
-    several: whether an answer is a set of labels. If so, there are no annotator models and no AC1, which need one
-        label per answer, and reports show only the most frequent labels.
+    several: whether an answer is a set of labels. Annotator models and AC1 need a single label per answer, so sets
+        have neither. For sets, reports show only the most frequent labels.
     controls: names of quality controls that the form adds to the kind's
     aggregations: functions that aggregate answers, by name (annotate/core/aggregation/answer_table.py)
     Measures: class that measures predictions on a gold set (annotate/core/measures/figure_rows.py)
-    measures: (name, sentence) of each measure that the form adds to reports; these measures are all shares
+    measures: (name, sentence) for each measure that the form adds to reports. The values must be shares.
     measured_by: module whose function `grade(predictions, sets, against, **options)` measures predictions, instead of
         `Measures`; "" if there is none
     preview: template that previews the question without a database; "" to use `template`
     template, bench: templates of the question, in the queue and in the adjudication view
     folder: folder with the form's templates, if the form is from a plug-in
-    assets: static files (scripts and style sheets) for pages with the form's templates
-    keys: (labels of the keys, action) of each shortcut that answers the question; empty for the digits of answers
-    bench_keys: (labels of the keys, action) of each shortcut that exists only in the adjudication view
-    about: sentences for authors of kinds' files
+    assets: static files (scripts and style sheets) for pages that use the form's templates
+    keys: (labels of the keys, action) for each shortcut that answers the question; empty if digits choose answers
+    bench_keys: (labels of the keys, action) for each shortcut that exists only in the adjudication view
+    about: sentences for people who write kinds' files
     imports: what the rows of an imported file of judgments contain: `labels`, or `pairs` of systems
     fits_tools: whether exported sets can be written for other annotation tools (exchange/tool_files.py)
     refuses_files: why adjudicators' decisions cannot be imported from a file; "" if they can
@@ -71,7 +71,7 @@ class Form:
         return {}
 
     def of_file(self, top: Any, kind: Any) -> Any:
-        """Return a kind of this form, with the changes that the form makes to it.
+        """Apply the form's changes to a kind, and return the changed kind.
 
         top: top-level Table of the kind's file
 
@@ -111,7 +111,7 @@ class Form:
         return answer == correct
 
     def facets(self, text: str) -> tuple[str, ...]:
-        """Return the labels of an answer, each of which has its own name and is counted separately in statistics."""
+        """Split an answer into its labels. Each has its own name, and statistics count each separately."""
         return (text,)
 
     def counted(self, text: str) -> tuple[str, ...]:
@@ -146,14 +146,14 @@ class Form:
         return list(labels)
 
     def details(self, posted: Any) -> dict[str, Any]:
-        """Return the arguments of read_answer other than the labels, from a submitted page.
+        """Read the arguments for read_answer, except the labels, from a submitted page.
 
         posted: the page's QueryDict
         """
         return {}
 
     def written(self, unit: Any, annotator: Any) -> str:
-        """Return the text by another annotator that is up for review; "" if the question is not a review."""
+        """Return another annotator's text that this annotator reviews; "" if the question is not a review."""
         return ""
 
     def vocabulary(self, kind: Any) -> dict[str, Any] | None:

@@ -1,7 +1,7 @@
 """The answer form for text that annotators write, such as a question about a passage or the title of an article.
 
-The canonical text is normalized to NFC, on one line with single spaces. A reviewer's answer is the same text to accept
-it, a different version to correct it, or REJECTED.
+The canonical text is normalized to NFC, on one line with single spaces. A reviewer accepts a text by answering with the
+same text, corrects it with a different version, or rejects it with REJECTED.
 """
 
 import difflib
@@ -18,7 +18,7 @@ from corpora.core.graphemes import UNSPACED
 
 # The answer of a reviewer who would not keep the text.
 REJECTED = "<rejected>"
-# Pages submit an accepted text with this prefix, because the form may also contain a correction that was abandoned.
+# Pages submit an accepted text with this prefix, because the form might also contain an abandoned correction.
 ACCEPTED = "<accepted>"
 # Categories of characters that no text may contain: control characters and halves of surrogate pairs.
 _FORBIDDEN = ("Cc", "Cs")
@@ -27,7 +27,7 @@ _TERMINATORS = {"LRE": "PDF", "RLE": "PDF", "LRI": "PDI", "RLI": "PDI", "FSI": "
 _OVERRIDES = ("LRO", "RLO")
 # How parts differ between two versions of a text.
 SAME, ADDED, REMOVED = "same", "added", "removed"
-# Characters of scripts without spaces, each with the vowel signs and tone marks that follow it.
+# A character of a script without spaces, with any vowel signs and tone marks that follow it.
 _UNSPACED = f"[{UNSPACED}]"
 _SIGNS = r"[\u0e31\u0e34-\u0e3a\u0e47-\u0e4e\u0eb1\u0eb4-\u0ebc\u0ec8-\u0ece\u102b-\u103e\u17b6-\u17d3\u3099\u309a]"
 _MARKS = r"""[.,;:!?؟،؛।。！？、¿¡…"“”„«»‹›()\[\]]"""
@@ -129,14 +129,14 @@ class Text(Labels):
         return ""
 
     def written(self, unit: Any, annotator: Any) -> str:
-        """Return the text that an annotator reviews; "" if they write it."""
+        """Return the text that an annotator reviews; "" if the annotator is to write one."""
         return self.texts_for(unit, annotator)[0]
 
     def texts_for(self, unit: Any, annotator: Any) -> tuple[str, str]:
-        """Return the text that an annotator reviews, and the annotator's own last answer; "" for missing ones.
+        """Return the text that an annotator reviews, and the annotator's own last answer. A missing text is "".
 
         The text to review is the first valid one, unless the annotator has answered before it. An annotator who undoes
-        their own text therefore never sees the reviews of it.
+        their own text therefore never sees its reviews.
         """
         written = last_answer = ""
         judgments = unit.judgments.answers().order_by("pk") if unit.pk else ()  # a preview's unit is not stored

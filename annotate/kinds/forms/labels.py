@@ -20,12 +20,12 @@ from annotate.kinds.forms.form import Form
 
 RIGHT_FROM = 0.5  # minimum F1 of a correct answer
 ALL, PLAIN, WIDENED = "all", "plain", "with_ancestors"
-# Differences between two systems are only tested for these measures, at this K, as in Chalkidis et al. 2019.
+# We only test differences between systems for these measures, at this K, as in Chalkidis et al. 2019.
 TESTED, AT = ("RP", "nDCG"), 5
 
 
 def majority(answers: Sequence[str], order: Sequence[str] = (), people: int = 0) -> str | None:
-    """Return the labels chosen by more than half of the annotators; None if there are none.
+    """Return the labels that more than half of the annotators chose; None if there are none.
 
     order: not used
     people: number of annotators originally asked. The threshold is half of this number, even if more annotators were
@@ -56,8 +56,8 @@ def _first_duplicate(ids: Sequence[str]) -> str | None:
 class Measures:
     """Measures that compare a system's labels of documents with the gold labels.
 
-    groups: documents with gold labels and the system's ranking, for ALL labels and for each frequency bucket of labels
-    answers: gold and assigned labels of all documents, both unchanged (PLAIN) and with their ancestors (WIDENED)
+    groups: documents with gold labels and the system's ranking: for ALL labels, and for each frequency bucket
+    answers: gold and assigned labels for all documents: as they are (PLAIN), and with their ancestors (WIDENED)
     seed: seed of the bootstrap and the randomization tests
     """
 
@@ -189,7 +189,7 @@ class Labels(Form):
         return tuple(text.split())
 
     def values(self, codes: Sequence[str], texts: Iterable[str]) -> list[str]:
-        """Return the sets of labels that occur among the answers. There are too many possible sets."""
+        """Return only the sets of labels that occur in the answers, because there are too many possible sets."""
         return sorted(set(texts))
 
     def distances(self, values: Sequence[str]) -> dict[str, coefficients.Distance]:

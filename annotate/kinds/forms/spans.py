@@ -3,8 +3,8 @@
 The canonical text consists of START:END:LABEL, sorted by position and separated by single spaces, or is NOTHING if
 there is nothing to mark. Offsets count Unicode code points, as in Python, so the marked text is text[start:end].
 
-Answers are in conflict if most annotators marked a character that no span with a majority covers, even if other spans
-have a majority. The task's option `on_conflict` decides what happens to such a unit.
+Most annotators can agree that a character is marked, but not on a span that covers it. Such answers are in conflict,
+even if other spans have a majority. The task's option `on_conflict` decides what happens to the unit.
 """
 
 import json
@@ -56,7 +56,7 @@ def majority(answers: Sequence[str], order: Sequence[str] = (), people: int = 0)
     """Return the spans that more than half of the annotators marked with the same bounds and label.
 
     Return NOTHING if more than half answered NOTHING. Return None if neither a span nor NOTHING has a majority, or if
-    the answers are in conflict. Any two spans with a majority occur together in an answer, so they are compatible.
+    the answers are in conflict. Any two spans with a majority occur together in some answer, so they are compatible.
 
     order: not used
     people: number of annotators originally asked. The threshold is half of this number or half the number of answers,
@@ -106,13 +106,13 @@ def by_character(answers: Sequence[str], order: Sequence[str] = (), people: int 
 
 
 def characters(text: str) -> set[tuple[int, str]]:
-    """Return each marked character with its label. The result for an answer without spans has one special element."""
+    """Return each marked character with its label. An answer without spans yields one special element."""
     marked = {(place, label) for start, end, label in spans_in(text) for place in range(start, end)}
     return marked or {(-1, NOTHING)}
 
 
 def check_places(spans: Sequence[Span], length: int, *, overlap: bool, one: bool) -> None:
-    """Raise ValueError if spans are outside of the text, or overlap or are several although this is not allowed.
+    """Raise ValueError if a span is outside the text, or if overlapping or several spans are not allowed.
 
     spans: the spans in order
     length: number of characters of the text
@@ -134,7 +134,7 @@ def check_places(spans: Sequence[Span], length: int, *, overlap: bool, one: bool
 
 
 def check_marks(text: str, marked: str, *, overlap: bool, one: bool) -> None:
-    """Raise ValueError if `check_places` does, or if a span starts or ends with a space or within a character.
+    """Call `check_places`. Also raise ValueError if a span starts or ends with a space or inside a character.
 
     text: canonical text of the spans
     marked: text that the spans mark
