@@ -108,7 +108,7 @@ def pauses(right: int, answers: int, rule: Rule) -> bool:
 def chance_of_pause(accuracy: float, answers: int, rule: Rule) -> list[float]:
     """Return the exact probability of a pause by each gold answer, from the first to number `answers`.
 
-    They are computed by recursion over the number of right answers of annotators who are still active.
+    The recursion tracks, for annotators who are still active, the probability of each number of right answers.
     """
     if not 0 <= accuracy <= 1:
         raise ValueError(f"An accuracy must be between 0 and 1, not {accuracy}.")

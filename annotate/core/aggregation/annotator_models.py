@@ -51,7 +51,7 @@ SAME_MAXIMUM = 0.01
 class Table(NamedTuple):
     """The answers as a sparse table.
 
-    rows: how often each annotator gave each answer on each unit, a sparse array (U, A times L); scipy has no types.
+    rows: number of times each annotator gave each answer on each unit, sparse (U, A times L). scipy has no types.
     number: number of units that each row represents, (U, 1).
     """
 
@@ -402,8 +402,8 @@ def _drop_duplicates(state: EMState) -> EMState:
 # --- The Dawid-Skene model
 
 
-# Pseudocount per annotator and true label for smoothed posteriors, spread evenly over the labels (Perks 1947, Some
-# Observations on Inverse Probability, Journal of the Institute of Actuaries 73(2)).
+# To smooth posteriors, each annotator and true label gets this pseudocount, spread evenly over the labels (Perks 1947,
+# Some Observations on Inverse Probability, Journal of the Institute of Actuaries 73(2)).
 SMOOTHING = 1.0
 
 
@@ -501,10 +501,10 @@ def fit_mace(answers: Answers, *, seed: str = "") -> Fit:
     (Hovy, Berg-Kirkpatrick, Vaswani and Hovy 2013, Learning Whom to Trust with MACE, NAACL-HLT). When annotator a
     answers k on a unit with true label k, a knew the label with probability t_a / c_akk. All other answers are guesses.
 
-    t and x are computed from n, the expected counts of known answers, of guesses, and of guesses by label, as
+    Let n be the expected counts: known answers and guesses for t, and guesses by label for x. Both are computed as
     exp(digamma(n + prior)) / exp(digamma(s)), where s is the sum of n + prior. These weights add up to less than 1, and
-    so does each row of the confusion. The likelihood is computed with the same weights. The authors also use it to
-    choose among starts.
+    so does each row of the confusion matrix. The likelihood is computed with the same weights. The authors also use it
+    to choose among starts.
 
     seed: seed of the starts.
     """
@@ -513,8 +513,8 @@ def fit_mace(answers: Answers, *, seed: str = "") -> Fit:
 
 def _mace_chances(counts: Floats, before: Floats) -> Floats:
     label = np.arange(counts.shape[1])
-    # A wrong answer is a guess, so its probability is the same for all true labels that make it wrong. The next label
-    # stands for all of them.
+    # A wrong answer is a guess, so its probability is the same for every true label that makes it wrong. We take it
+    # from the next label.
     unknown = before[:, label, :, (label + 1) % len(label)].transpose(1, 0, 2)
     informed = np.maximum(0, np.einsum("alsl->als", counts) * (1 - unknown / np.einsum("alsl->als", before)))
     habits = counts.sum(axis=3) - informed
@@ -536,7 +536,7 @@ def _weights(numbers: Floats, prior: float) -> Floats:
 
 
 MEAN = 1.0  # prior mean of ability and of log ease; their standard deviation is 1
-GLAD_ROUNDS, GLAD_TOLERANCE = 1000, 1e-8  # maximum EM rounds, and the gain per answer below which EM stops
+GLAD_ROUNDS, GLAD_TOLERANCE = 1000, 1e-8  # maximum EM rounds; EM stops once the gain per answer is smaller
 NEWTON_STEPS = 3  # Newton steps per M step
 
 

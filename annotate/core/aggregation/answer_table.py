@@ -138,7 +138,7 @@ def at_first(people: int, *, stop_early: bool) -> int:
 
 
 def outcome(answers: Sequence[str], *, aggregate: Aggregation, order: Sequence[str], people: int) -> str | int | None:
-    """Return a unit's label, the new number of answers that it needs, or None if its answers determine no label.
+    """Return a unit's label, or how many answers it now needs in total. None means that its answers give no label.
 
     Call this once the unit has all the answers needed so far. If they don't decide the label and there are fewer than
     `people` answers, the unit needs one more.

@@ -154,7 +154,7 @@ def measure(
     return Measure(point, min(low, point), max(high, point), units)
 
 
-# Two functions: from tables to rows that can be added up, and from sums of these rows to the inputs of a coefficient.
+# Two functions: one converts tables to rows that can be added up, the other converts sums of these rows to `Sums`.
 _Summing = tuple[Callable[[Tables], Floats], Callable[[Floats], Sums]]
 
 
@@ -328,7 +328,7 @@ def few_others(counts: Ints) -> tuple[int, int] | None:
 
     counts: number of answers by unit and label, (U, K).
 
-    Return the index of the most frequent label and the number of units with other labels, or None if these are not few.
+    Return the most frequent label's index and the number of units with other labels, or None if they are not few.
     """
     counts = counts[counts.sum(axis=1) > 1]
     if not len(counts):
@@ -392,8 +392,8 @@ class AgainstRest:
 
     annotator: the annotator.
     units: number of units that somebody else answered too.
-    agreement: mean, over these units, of the share of the others' answers that equal the annotator's. Its mean over
-        annotators, weighted by their units, is the observed agreement (except for repeated answers).
+    agreement: share of the others' answers that equal the annotator's, averaged over these units. Averaged again over
+        annotators, weighted by their units, it is the observed agreement (except for repeated answers).
     kappa: agreement corrected for chance; 0 for an annotator who always gives the most frequent label.
     """
 
@@ -581,7 +581,7 @@ def unitizing(sets: Sequence[AbstractSet[Any]]) -> Floats:
     Reliability of Unitizing Textual Continua: Further Developments, Quality & Quantity 50). The article computes chance
     agreement from all positions of one continuum. Here, alpha computes it from the answers to all units.
 
-    sets: the marked characters of each annotation, each with its label
+    sets: each annotation's marked characters, each paired with its label
     """
     common, sizes, other = _common(sets)
     distances: Floats = sizes + other - 2 * common

@@ -1,8 +1,8 @@
 """Agreement of a judge with annotators, and the alternative annotator test: whether the judge can replace an annotator.
 
 The test (Calderon, Reichart and Dror 2025, The Alternative Annotator Test for LLM-as-a-Judge, Proceedings of ACL 2025,
-arXiv 2501.10970, section 3) leaves out one annotator at a time. On the units that this annotator answered, it compares
-which of the judge and the annotator is closer to the other annotators.
+arXiv 2501.10970, section 3) leaves out one annotator at a time. On that annotator's units, it checks whether the judge
+or the annotator is closer to the other annotators.
 """
 
 from collections.abc import Hashable
@@ -122,7 +122,7 @@ class LeftOut:
     judge: share of the units on which the judge is at least as close to the other annotators as the annotator is.
     person: share of the units on which the annotator is at least as close to the others as the judge is.
     p: p-value of the hypothesis that the judge is worse than the annotator by epsilon or more.
-    adjusted: p after the Benjamini-Yekutieli adjustment. Both are None if there are too few units.
+    adjusted: `p` after the Benjamini-Yekutieli adjustment. `p` and `adjusted` are None if there are too few units.
     """
 
     annotator: Hashable

@@ -2,7 +2,7 @@
 
 There is a test set, a dev set, and train sets of several sizes, each contained in the next larger one (Schwenk and Li
 2018, A Corpus for Multilingual Document Classification in Eight Languages, section 2.2). In the lists that the authors
-published, classes are only balanced on average. Here they are balanced exactly. In addition, no document, and no group
+published, classes are balanced only on average. Here, they are balanced exactly. In addition, no document, and no group
 of related documents, is in more than one of test, dev and train, even across languages. `distinct_documents` defines
 which texts are duplicates.
 """
@@ -23,7 +23,7 @@ class BalanceError(ValueError):
 class Document(NamedTuple):
     """A document of one class.
 
-    apart: one value for each field whose values test, dev and train must not share.
+    apart: field values that test, dev and train must not share, one value per field.
     """
 
     id: str
@@ -150,9 +150,9 @@ def draw_balanced_sets(
 ) -> BalancedSets:
     """Build the balanced sets of each language. The result does not depend on the order of the documents.
 
-    Documents that share a value of `apart` form a group, even across languages. The groups are
-    processed in random order. Each group is assigned to the part (test, dev or train) that can still use the most of
-    its documents. Documents that the part doesn't need are left out.
+    Documents that share a value of `apart` form a group, even across languages. The groups are processed in random
+    order. Each group is assigned to the part (test, dev or train) that can still use the most of its documents.
+    Documents that the part doesn't need are left out.
 
     documents: documents with distinct texts; each has one of the classes.
     classes: all classes.
@@ -161,7 +161,7 @@ def draw_balanced_sets(
     fill: parts (test, dev or train) whose sets may be smaller than requested. All other sets have exactly the requested
         size.
 
-    Raise BalanceError if a set cannot be filled or, unless test is in `fill`, if a set has no documents of a class.
+    Raise BalanceError if a set cannot be filled, or has no documents of a class (unless test is in `fill`).
     """
     check_sizes(sizes, classes)
     languages = sorted({document.language for document in documents})

@@ -117,7 +117,7 @@ Line = Mapping[str, Any]
 def _verify_independent(lots: Lots, line: Line) -> Iterator[Checked]:
     """Verify a draw that selects each id of the frame independently.
 
-    how: the share, and optionally `in_vain`: ids that were drawn while there was no adjudicator for them.
+    how: the share, and optionally `in_vain`: ids that were drawn when no adjudicator was available for them.
     """
     chosen, share = {*line["drawn"], *line["how"].get("in_vain", ())}, line["how"]["share"]
     for key in line["frame"]:
@@ -186,9 +186,9 @@ def _verify_test(lots: Lots, line: Line) -> Iterator[Checked]:
 def _verify_gold_places(lots: Lots, line: Line) -> Iterator[Checked]:
     """Verify the positions and the order of an annotator's gold items.
 
-    Until the annotator has seen all gold items, one must come exactly when it is due (`gold_places`). Gold items must
-    come in the annotator's order (`gold_order`), except that some may be passed over. No position may be missing from
-    the record.
+    Until the annotator has seen all gold items, gold items must come at exactly the positions from `gold_places`. They
+    must come in the annotator's order (`gold_order`), but some can be passed over. No position may be missing from the
+    record.
 
     of: the annotator's pseudonym and the language.
     how: optional lists of gold items that this annotator does not receive in the usual order:
@@ -196,10 +196,10 @@ def _verify_gold_places(lots: Lots, line: Line) -> Iterator[Checked]:
         seen_elsewhere: the annotator had seen their text elsewhere;
         passed_over: they were skipped for this annotator, because somebody else had seen them.
     frame: the gold items of the language.
-    drawn: the annotator's work, in order. Each entry is a list of four values: the number of units received before
-        under the draw, how many of those were gold items, the block size, and either the id of a gold item or a number
-        of consecutive ordinary units. An entry that is only an id is a gold item that somebody else had returned, and
-        that the annotator received outside the draw.
+    drawn: the annotator's work, in order. Each entry is a list of four values: the number of units already received
+        under the draw, how many of those units were gold items, the block size, and either the id of a gold item or a
+        number of consecutive ordinary units. An entry that is only an id is a gold item that somebody else had
+        returned; the annotator received it outside the draw.
     """
     person, language = line["of"]
     order = gold_order(lots, person, line["frame"])

@@ -33,7 +33,7 @@ class SplitError(ValueError):
 class Row(NamedTuple):
     """A row to be split.
 
-    apart: one value for each field whose values splits must not share.
+    apart: field values that splits must not share, one value per field.
     """
 
     id: str
@@ -47,7 +47,7 @@ class Miss(NamedTuple):
     requested, actual: shares of the language's rows.
     rows: number of rows in the language.
     bound: number of these rows that are connected to rows in other languages.
-    largest: number of these rows in the connected component that has most of them.
+    largest: the largest number of these rows in a single connected component.
     """
 
     language: str
@@ -152,7 +152,7 @@ def split(rows: Iterable[Row], ratio: Mapping[str, Fraction], *, seed: str) -> d
     requested split are assigned first, starting with the largest. Each of them goes to the split that lacks the most
     rows, so that the smaller components can fill the remaining space.
 
-    Components are never divided, so test and dev may become larger than requested. The excess is always smaller than
+    Components are never divided, so test and dev can become larger than requested. The excess is always smaller than
     the component that filled the split, and train is smaller than requested by the same number of rows.
 
     ratio: share of each split.
@@ -251,8 +251,8 @@ def buckets(
 
     frequent_over: number of documents above which a label is frequent.
 
-    Return the labels with frequent, few (at least one) and zero documents in `train`. Raise ValueError if
-    `frequent_over` is below 1 or the split is missing.
+    Return the frequent labels, those with few documents in `train` (at least one), and those with none. Raise
+    ValueError if `frequent_over` is below 1 or the split is missing.
     """
     if frequent_over < 1:
         raise ValueError(f"The limit for frequent labels must be at least 1 document, not {frequent_over}.")

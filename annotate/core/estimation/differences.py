@@ -51,7 +51,7 @@ class Difference:
 
     @property
     def better(self) -> str | None:
-        """The greater share, "first" or "second", or None if the interval includes zero (within rounding error)."""
+        """Which share is greater, "first" or "second". None if the interval includes zero (within rounding error)."""
         return "first" if self.low > SLACK else "second" if self.high < -SLACK else None
 
 
@@ -174,7 +174,7 @@ def _mid_p(hits: int, of: int, other_hits: int, other_of: int) -> float:
     return (rarer + as_rare / 2) / fsum(chances)
 
 
-# --- Two arms, to which each pair of an annotator and a unit is assigned at random
+# --- Two arms. Each (annotator, unit) pair is assigned to one of them at random.
 
 LEAST_ANSWERS = 10  # minimum number of answers in each arm for an interval
 

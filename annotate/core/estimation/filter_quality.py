@@ -73,7 +73,7 @@ class Audit:
     """A filter's quality.
 
     retained: share of positives among the kept items.
-    dropped: share of positives among the dropped items; the precision.
+    dropped: share of positives among the dropped items (the filter's precision).
     recall: share of all positives that the filter dropped.
     """
 
@@ -154,8 +154,8 @@ def _ends(parts: Sequence[Part]) -> tuple[float, float]:
 def _effective_counts(parts: Sequence[Part]) -> tuple[float, float]:
     """Return the effective counts of items read and of positives among them, for all parts together.
 
-    The effective size is the smallest of three, which are computed from the weights of all items read, of the positives
-    and of the negatives.
+    Effective sizes are computed from the weights of all items read, of the positives only, and of the negatives only.
+    The smallest of the three is used.
     """
     if len(parts) == 1:
         return parts[0].read, parts[0].positives

@@ -1,4 +1,4 @@
-"""Error rates of labels: of the detectors, on items where they agree, and of annotators.
+"""Error rates of the detectors' labels, on items where the detectors agree, and of annotators' labels.
 
 Audits show how often the detectors are wrong. annotate/controls/audit_report.py counts the results.
 
@@ -72,7 +72,7 @@ def allocate(
     def sum_at(level: float) -> float:
         return fsum(at(level).values())
 
-    # The sum is linear in the level between two adjacent levels.
+    # Between two adjacent levels, the sum is linear in the level.
     levels = sorted({bound / weights[key] for key, of in most.items() if of for bound in (min(least, of), of)})
     place = bisect_left(levels, total, key=sum_at)
     if place == 0 or place == len(levels):
@@ -176,7 +176,7 @@ class AuditResponse:
     missing: Counter[str] = field(default_factory=Counter)
 
     def add(self, stratum: AuditStratum, weight: float, missing: str = "") -> None:
-        """Count an audit. missing: why it has no label; "" if it has one."""
+        """Count an audit. missing: why the audit has no label; "" if it has a label."""
         self.weights[stratum] = self.weights.get(stratum, 0.0) + weight
         if missing:
             self.missing[missing] += 1
@@ -192,8 +192,8 @@ class AuditResponse:
     def shares(self) -> dict[AuditStratum, float]:
         """Return the weighted response rate of each stratum that has audits with a label.
 
-        These strata also represent the other strata of their language, or of all languages if a language has no audits
-        with a label. Their rates are reduced accordingly.
+        These strata also represent the other strata of their language. If a language has no audits with a label, all
+        other languages represent it. The rates are reduced accordingly.
         """
         total: defaultdict[str, float] = defaultdict(float)
         answered: defaultdict[str, float] = defaultdict(float)
@@ -236,7 +236,7 @@ def overall_bounds(audits: Iterable[Audit], slips: Estimate | None = None) -> tu
 
 
 def _bounds(audits: list[Audit], of: Callable[[list[Audit]], Estimate]) -> tuple[float, float]:
-    """Return the lowest and the highest end of the intervals at both extremes and of the estimate itself."""
+    """Return the lowest and the highest end of three intervals: at both extremes, and for the estimate itself."""
     estimates = [of([_resolve(audit, wrong=wrong) for audit in audits]) for wrong in (False, True)]
     if (estimate := of(audits)).has_interval:
         estimates.append(estimate)

@@ -1,4 +1,4 @@
-"""Estimates of proportions: from plain counts, stratified, pooled, and reweighted.
+"""Estimates of proportions: plain, stratified, pooled and reweighted.
 
 Plain counts are not enough for items on which the detectors agreed. Annotators read (label) only a sample of these
 items, the audits, so each audited item represents many. For unread items, the detectors' label is a guess. The audits
@@ -47,7 +47,7 @@ LEAST_COUNT = 5
 # only estimates that look certain would have intervals, and these cover the true value too rarely. Plain counts always
 # have an interval.
 LEAST_EFFECTIVE = 1
-# Effective counts come from bisection, so one that should be 1 may be 0.9999997.
+# Effective counts come from bisection, so a count that should be 1 may be 0.9999997.
 PRECISION = 1e-6  # relative tolerance
 ENOUGH = 1 - 10 * PRECISION  # smallest accepted ratio of an effective count to the required count
 SLACK = 1e-9  # floats that differ by less count as equal, because the order of summation changes the last digits
@@ -60,7 +60,7 @@ CHECKS, RECHECKS = "checks of disputed posts", "checks of confirmed audits"
 class Part(NamedTuple):
     """The part of an interval that is due to one source of error.
 
-    down, up: distances of the ends from the value if this were the only source.
+    down, up: distances from the value to the interval's ends if this were the only source of error.
     """
 
     source: str
@@ -162,7 +162,7 @@ class Guess(NamedTuple):
     domain: number of items in the domain.
     hits: number of these items that are hits.
     turns: ways in which the truth may differ from the guess. If empty, no item that was read differs from its guess,
-        and the domain is known for all items: the only possible differences are hits that are misses, and vice versa.
+        and the domain is known for all items: only a hit can turn out to be a miss, or a miss a hit.
     """
 
     domain: float
@@ -286,8 +286,8 @@ def stratified(
     """Estimate the share of hits in the domain from a uniform draw with partly read strata.
 
     strata: strata of the whole draw, in any order. Strata known to lie outside the domain may be omitted.
-    further: for each source of error, the ways in which items may differ although annotators read them, and the number
-        of these items.
+    further: (way, number) pairs for each source of error: a way in which items may differ although annotators read
+        them, and the number of items that differ in this way.
     normal: whether to use normal intervals if some hits may be misses and some misses may be hits. The result is then
         close to prediction-powered inference (Angelopoulos, Bates, Fannjiang, Jordan and Zrnic 2023, Science 382).
 
@@ -345,9 +345,9 @@ def _guess(stratum: Stratum, plain: Sequence[Stratum]) -> Guess:
     """Return the guess of a stratum, with the ways in which the truth may differ.
 
     If the stratum has no guess, use the most common outcome among the items read in `plain`, which are all strata
-    without a guess. There is one exception: if each of these strata is entirely inside or entirely outside the domain,
-    as far as it was read, then the same is true of its unread items. A stratum where nothing was read is then in the
-    domain if all other strata are.
+    without a guess. There is one exception: if the items read in each of these strata are all inside or all outside the
+    domain, the same is assumed of its unread items. A stratum where nothing was read then counts as inside if all other
+    strata are inside.
     """
     drawn, read, domain, hits = stratum.drawn, stratum.read, stratum.domain, stratum.hits
     if guess := stratum.guess:
@@ -390,8 +390,8 @@ def combine(domain: float, hits: float, by_source: Mapping[str, Sequence[tuple[W
     """Estimate the share of hits in a domain, for the stream that the items were drawn from.
 
     domain, hits: totals if no items differ from their guesses.
-    by_source: for each source of error, the ways in which items may differ, and the number of these items with its
-        interval.
+    by_source: (way, number) pairs for each source of error: a way in which items may differ, and the number of items
+        that differ in this way, with its interval.
     """
     turned = [turn for turns in by_source.values() for turn in turns]
 

@@ -135,8 +135,8 @@ def _jackknife_variance(without: Floats) -> float:
 def randomization(first: Floats, second: Floats, score: Callable[[Floats], Floats], *, seed: str) -> float:
     """Return the two-sided p-value of the approximate randomization test that two systems have the same score.
 
-    The observed difference is compared with itself and those of ASSIGNMENTS random assignments. The p-value is the
-    share that are at least as large, so it is never 0 (Noreen 1989,
+    The observed difference is compared with the differences in ASSIGNMENTS random assignments. The p-value is the share
+    of differences at least as large. The observed difference counts too, so the p-value is never 0 (Noreen 1989,
     Computer-Intensive Methods for Testing Hypotheses; Yeh 2000, More Accurate Tests for the Statistical Significance of
     Result Differences).
 

@@ -1,7 +1,7 @@
 """Three estimators of each label's share in a corpus that a judge labelled completely and people labelled in part.
 
 The estimators are people alone (the human labels only), the Rogan-Gladen correction, and prediction-powered inference.
-All three treat human labels as correct and estimate only the items without one, the unread items. The share is
+All three treat human labels as correct, and estimate only the unread items, which have no human label. The share is
 therefore exact if everything was read. The module also computes how many more items people must read for a target
 width. judge_agreement.py measures how well the judge agrees with annotators, and benchmarks/judge.py measures the
 coverage of the intervals.
@@ -248,10 +248,10 @@ def people_alone(counts: Counts) -> CorpusShare:
     """Estimate the share from the human labels only, weighted by the design (Hajek estimator).
 
     See Sarndal, Swensson and Wretman 1992, Model Assisted Survey Sampling, section 5.7. The interval is the Jeffreys
-    interval at the effective size. However, if none of the items read have the label, the high end is that of Clopper
-    and Pearson, and if all of them have it, the low end is. The Jeffreys interval would cover a share of 10% in 30
-    items too rarely (Brown, Cai and DasGupta 2001, Statistical Science 16(2), section 4.1.2). The interval does not use
-    strata, so it tends to be too wide for a stratified draw.
+    interval at the effective size. However, the high end is Clopper and Pearson's if none of the items read have the
+    label, and the low end is theirs if all of them do. The Jeffreys interval would cover a share of 10% in 30 items too
+    rarely (Brown, Cai and DasGupta 2001, Statistical Science 16(2), section 4.1.2). The interval does not use strata,
+    so it tends to be too wide for a stratified draw.
     """
     rate, hits = counts.rate((ALL, ALL), (ALL, 1)), float(counts.read[:, :, 1].sum())
     low, high = rate.low, rate.high
@@ -329,7 +329,7 @@ def _is_compatible(hit: Estimate, false: Estimate, judged: float, rate: float) -
 
 
 def _distances(hit: Estimate, false: Estimate) -> tuple[tuple[float, float], tuple[float, float]]:
-    """Return the distances of both lower ends from their values, followed by those of both upper ends."""
+    """Return the distances from both values to their lower ends, followed by those to their upper ends."""
     hit_value, false_value = hit.value or 0.0, false.value or 0.0
     return (hit_value - hit.low, false_value - false.low), (hit.high - hit_value, false.high - false_value)
 

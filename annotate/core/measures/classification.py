@@ -455,7 +455,7 @@ class ClassSample(NamedTuple):
     """The documents of one class in one language.
 
     weight: weight of the class in the estimate. The weights of all classes and languages add up to 1.
-    values: score of each document, from 0 to 1: whether the system is right, or the mean of this over several systems.
+    values: score of each document: 1 if the system is right and 0 if not, or the mean over several systems.
     units: index of each document's unit. A document and its translations are one unit. None if each document is its own
         unit.
     """

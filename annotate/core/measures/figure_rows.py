@@ -60,7 +60,7 @@ def better(measure: str, difference: Difference | None) -> str | None:
 
 
 def of_compared(rows: Iterable[Row], compared: Collection[Row]) -> list[Row]:
-    """Return the rows of a system whose measure and slice also occur in the comparison."""
+    """Return the system's rows whose measure and slice also occur in the comparison."""
     keys = {(figure["measure"], *figure["of"].items()) for figure in compared}
     return [figure for figure in rows if (figure["measure"], *figure["of"].items()) in keys]
 
@@ -112,7 +112,7 @@ def compare_measures(
 
 
 def why_withheld(difference: Difference | None, units: int, pairs: Paired) -> str:
-    """Return why a figure has no interval or a comparison no result; "" if it has one.
+    """Return why a figure has no interval, or why a comparison has no result; "" if nothing is missing.
 
     units: number of units in the figure.
     pairs: all units, with their groups.

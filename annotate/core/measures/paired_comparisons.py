@@ -141,10 +141,10 @@ class Pair(NamedTuple):
 
     units, finished: number of units, and of finished units.
     judgments: number of judgments.
-    counts, shares: number and share of judgments for a, for b, and for a tie.
-    majority, majority_shares: number and share of finished units with a majority for a, for b, for a tie, and without a
-        majority. Unfinished units are left out, because later judgments may change their majority.
-    win: share of judgments for a, where a tie counts as half.
+    counts, shares: number and share of judgments that prefer `a`, that prefer `b`, and that are ties.
+    majority, majority_shares: number and share of finished units with a majority for `a`, for `b`, for a tie, and with
+        no majority. Unfinished units are left out, because later judgments may change their majority.
+    win: share of judgments that prefer `a`, where a tie counts as half.
     p: p-value of the exact sign test that both systems are preferred equally often (Dixon and Mood 1946, The
         Statistical Sign Test, JASA 41(236)). The test counts the majority of each unit instead of single judgments,
         because judgments on the same replies are dependent and the test would otherwise reject too often. p is 1 if no
@@ -222,7 +222,7 @@ def _unit_share(hits: int, units: int) -> Estimate:
 class WinRate(NamedTuple):
     """A system's win rate against all others.
 
-    judgments, won, tied: number of judgments that include the system, of these judgments that it won, and of ties.
+    judgments, won, tied: number of judgments that include the system, how many of them it won, and how many are ties.
     win: win rate, where a tie counts as half a win.
     """
 
@@ -363,9 +363,9 @@ class Sides(NamedTuple):
     """How often the system shown first was chosen, in judgments with a known position.
 
     person: the annotator; None for all annotators together.
-    judgments, ties: number of judgments, and of ties among them.
+    judgments, ties: number of judgments, and how many of them are ties.
     first: number of judgments for the system shown first.
-    share: share of the judgments other than ties that are for the system shown first.
+    share: share of the judgments for the system shown first, leaving out ties.
     p: Holm-adjusted p-value of the hypothesis that the annotator is equally likely to choose either position; None for
         all annotators together. Positions are random, so the hypothesis is true for annotators who ignore them.
     """

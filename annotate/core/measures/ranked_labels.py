@@ -89,7 +89,7 @@ def _check(gold: Labels, ranking: Ranking) -> None:
 def means(documents: Sequence[Judged], deepest: int = DEEPEST, *, seed: str = "") -> dict[str, list[Estimate]]:
     """Estimate the mean of each measure over documents at each K from 1 to `deepest`.
 
-    The intervals are those of classification.py or, if the values are sparse (`_is_sparse`), of the Bayesian bootstrap.
+    The intervals come from classification.py, or from the Bayesian bootstrap if the values are sparse (`_is_sparse`).
     Coverage was measured on 1,500 samples of 40 to 400 documents from the 20,000 simulated documents of
     tests/annotate/core/test_ranked_labels.py. At K = 5, intervals covered the true mean in 93.8% to 95.5% of samples.
     Intervals of paired differences covered the true difference in 94.8% to 95.5%.
@@ -357,7 +357,7 @@ def _discount(rank: int) -> float:
 
 
 def by_query(pages: Iterable[tuple[str, float, float]]) -> tuple[list[float], int, int]:
-    """Return the nDCG of each query with two or more pages, and the counts of single and irrelevant queries (Ranked).
+    """Return the nDCG of each query with two or more pages, and the counts `single` and `irrelevant` (see `Ranked`).
 
     pages: (query, grade, prediction) tuples. The pages of a query must be consecutive.
     """

@@ -174,8 +174,7 @@ def rank_of(reference: str, suggestions: Sequence[str], response_set: AbstractSe
     return suggestions.index(reference) + 1 if reference in suggestions else 0
 
 
-# Measures that are means over examples, with the function that returns an example's value, or None if the example
-# doesn't count.
+# Measures that are means over examples. Each function returns an example's value, or None if the example doesn't count.
 MEANS: Mapping[str, Callable[[Example], float | None]] = {
     "weighted_rouge": lambda example: example.best.scores.weighted,
     "rouge1": lambda example: example.best.scores.one,
@@ -186,7 +185,7 @@ MEANS: Mapping[str, Callable[[Example], float | None]] = {
     "random_p1": lambda example: _is_first(example.random_rank),
     "random_mrr": lambda example: _reciprocal(example.random_rank),
 }
-# Other measures, with the function that computes the measure and its leave-one-out values.
+# Other measures. Each function computes the measure and its leave-one-out values.
 OTHERS: Mapping[str, Callable[[Sequence[Example]], Ratio | None]] = {
     "bleu4": lambda examples: _bleu(examples),
     "dist1": lambda examples: _dist(examples, 1),
@@ -317,7 +316,7 @@ def _dist(examples: Sequence[Example], n: int) -> Ratio | None:
 
 
 def _macro_mrr(examples: Sequence[Example]) -> Ratio | None:
-    """Return the mean of the MRR of each reference reply."""
+    """Return the mean, over distinct reference replies, of each reply's MRR."""
     by_reply: dict[str, list[tuple[str, float | None]]] = {}
     for example in examples:
         if example.rank is not None:
@@ -326,7 +325,7 @@ def _macro_mrr(examples: Sequence[Example]) -> Ratio | None:
         return None
     messages = list(dict.fromkeys(message for values in by_reply.values() for message, _ in values))
     places = {message: place for place, message in enumerate(messages)}
-    # The sum of the replies' means, and the number of replies, without each message.
+    # For each message, the sum of the replies' means and the number of replies if the message is left out.
     means = {reply: _mean(values) for reply, values in by_reply.items()}
     whole = sum(mean.value for mean in means.values() if mean)
     sums, sizes = np.full(len(messages), whole), np.full(len(messages), float(len(means)))

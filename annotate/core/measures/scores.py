@@ -418,8 +418,8 @@ def precision_threshold(units: ScoredUnits, target: float, label: int | None = N
     counts (`proportion`) and is not exact.
 
     target: target precision.
-    label: index of the label whose scores are compared with the threshold. By default, each unit's highest score is,
-        and the unit is a hit if this is the score of the true label.
+    label: index of the label whose scores are compared with the threshold. By default, each unit's highest score is
+        compared, and the unit is a hit if this score belongs to the true label.
 
     Raise ValueError if `target` is not between 0 and 1, or if there is no such label.
     """
