@@ -73,7 +73,7 @@ class Outcome:
     warned: warnings, each a sentence
     data: results that `Encoder` can write as JSON
     status: exit status of the command
-    more: function that computes additional data, which only `complete` calls
+    more: function that computes additional data; only `complete` calls it
     """
 
     said: list[str]
@@ -100,7 +100,7 @@ class Action:
     run: function that performs the action
     refuses: exceptions whose messages are shown to the user, in addition to Refusal and CorpusError
     asks: function that describes the consequences the user must confirm, one sentence each; without this function, or
-        if it returns an empty list, no confirmation is needed
+        if it returns an empty list, nothing needs to be confirmed
     on_files: whether the action works only on files and needs no database
     checks: function that rejects invalid options before any work is done; pages call it before they queue a job. The
         values it returns are passed to `run` and `asks` along with the options

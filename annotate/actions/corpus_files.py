@@ -51,7 +51,7 @@ from corpora.storage.record_import import Terms, check_import, import_files
 SHOWN = 12  # maximum number of labels listed with their counts
 SHOWN_BY_LANGUAGE = 6  # maximum number of labels with a separate column in the table of languages
 RECORDS = "Records with several fields"
-NOT_STATED = "not stated"  # recorded if the user states no licence; the corpus's texts are then not exported
+NOT_STATED = "not stated"  # recorded if the user states no licence; texts of the corpus are not exported then
 _UNPUBLISHED = (
     "No licence was stated, so exports will not contain the texts. To publish them, add --licence and the name of "
     "another corpus."
@@ -153,7 +153,7 @@ NAMES = ("licence", "text_may_leave", "source", "format", "encoding", "delimiter
 
 
 def _terms(values: Values) -> dict[str, Any]:
-    """Return the terms of an import that depend on the format or on the corpus, such as its fields and columns."""
+    """Return the arguments of an import that depend on the format or the corpus, such as its fields and columns."""
     format, manifest = values["format"], read_manifest(values["corpus"])
     fields, language, labels = terms_of(format, manifest, tuple(values["fields"]), values["language"], values["labels"])
     _check_fields(fields if manifest is None and format not in DOCUMENTS else ())

@@ -36,8 +36,8 @@ from corpora.storage.layout import write_atomically
 
 # --- Files
 
-# asked: the language in question, if the task asks about several languages of the same item
-# sure: yes to confirm a combination of labels that the task would otherwise query
+# `asked`: the language that the decision is about, if the task asks about several languages for one item
+# `sure`: "yes" to confirm a combination of labels that would otherwise be refused as a likely mistake
 COLUMNS = ("id", "asked", "label", "reason", "comment", "sure")
 _YES_OR_NO = {"yes": True, "true": True, "1": True, "no": False, "false": False, "0": False, "": False}
 NEEDED = ("id", "label", "reason")

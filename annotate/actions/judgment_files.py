@@ -104,8 +104,8 @@ def rows_in(
 def read_truth(path: Path, columns: Mapping[str, str], labels: Collection[str] = ()) -> dict[str, str]:
     """Read a file of true labels with the columns `task` and `label`. Return a mapping from item key to label.
 
-    An item's labels, if it has several, are a list or separated by spaces. Raise JudgmentFileError if a row is invalid,
-    and CorpusError if the file cannot be read.
+    If an item has several labels, they are a list or are separated by spaces. Raise JudgmentFileError if a row is
+    invalid, and CorpusError if the file cannot be read.
 
     columns: mapping from field to column of the file
     labels: the task's labels
@@ -154,8 +154,8 @@ def _cell(value: object, column: str, longest: int, labels: Collection[str] = ()
 def _convert_pairs(rows: Iterable[Row], rejects: Rejects) -> Iterator[Row]:
     """Convert the rows of a file that compares systems, and add invalid rows to `rejects`.
 
-    In the file, the label is A, B or tie. In a converted row, the label is tie or the preferred system's name, and the
-    item key contains the names of the two systems in alphabetical order.
+    In the file, the label is `A`, `B` or `tie`. In a converted row, the label is the preferred system's name or `tie`,
+    and the item key contains the names of the two systems in alphabetical order.
     """
     for row in rows:
         try:
@@ -241,7 +241,7 @@ def import_judgments(
     labels: labels of a new task, the best grade first; if empty, the labels in the file
     pairs: whether each item compares two systems; for an existing task, its kind determines this
     columns: mapping from field to column of the file
-    keep_repeats: whether to keep a worker's repeat answers on an item for analysis instead of rejecting them
+    keep_repeats: whether to keep a worker's repeated answers to an item for analysis instead of rejecting them
     max_rejects: maximum share of rejected rows, not counting repeated answers
     progress: called with the number of bytes read
     """
@@ -328,7 +328,7 @@ def rejects_file(folder: str, task: str, path: Path) -> Path:
 
 
 def _new_labels(rows: list[Row], pairs: bool) -> list[str]:
-    """Return the labels of a new task: those in the file, numbers first, or the compared systems' names and tie."""
+    """Return a new task's labels: the file's labels with numbers first or, for pairs, the systems' names and `tie`."""
     if pairs:
         return [*sorted({system for row in rows for system in systems_of(row.task)}), TIE]
     labels = {row.label for row in rows}
@@ -375,7 +375,7 @@ def _new_task(
 ) -> Task:
     """Create a task from the items in the file.
 
-    Rows that contradict an earlier row about an item's language are added to `rejects`.
+    If a row states a different language for an item than an earlier row, it is added to `rejects`.
     """
     items: dict[str, str] = {}
     for row in rows:

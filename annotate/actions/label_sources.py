@@ -92,7 +92,7 @@ def prelabel_action(values: Values, progress: Progress) -> Outcome:
 
 
 def _min_scores(pairs: Iterable[str]) -> dict[str, float]:
-    """Parse minimum scores such as langid=0.5, as a mapping by detector. Raise ActionError if one is invalid."""
+    """Parse minimum scores such as `langid=0.5`, and return them by detector. Raise ActionError if one is invalid."""
     scores = {}
     for name, _, written in (pair.partition("=") for pair in pairs):
         try:
@@ -395,7 +395,7 @@ def _check_suggest(values: Values) -> None:
 
 
 def _notes(suggested: SuggestResult) -> list[str]:
-    """Return notes on a predictor that could not be created, and on the records' labels outside the vocabulary."""
+    """Return notes on a predictor that could not be created, and on record labels that are not in the vocabulary."""
     notes = []
     if NEAREST not in {predictor.name for predictor in suggested.predictors}:
         notes.append(f"Note: {NEAREST} was not created, because no record has a label of the vocabulary.")

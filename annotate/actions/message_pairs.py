@@ -347,7 +347,7 @@ def export_pairs_action(values: Values, progress: Progress) -> Outcome:
 
 
 def _plan(values: Values) -> Plan:
-    """Return the plan of the splits. Raise ActionError if the shares are invalid, CorpusError if there are no pairs."""
+    """Return the plan of the splits. Raise ActionError for invalid shares, and CorpusError if there are no pairs."""
     check_pairs(values["corpus"], manifest_of(values["corpus"]))
     shares = tuple(values["splits"]) or SHARES
     if len(shares) != len(SPLITS) or min(shares) < 0 or not sum(shares):

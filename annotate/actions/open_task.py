@@ -384,7 +384,7 @@ def unsupported_options(kind: Kind, design: Design) -> set[str]:
     """Return the names of the options that neither the kind nor the design has."""
     inputs = {name for control in kind.quality_controls for name in control.inputs}
     if kind.labels_are_languages:
-        inputs -= {"suggest", "blind_share"}  # the answers judge machines' labels, so no machine may influence them
+        inputs -= {"suggest", "blind_share"}  # the answers judge machines' labels, so machines must not influence them
     is_supported = {
         **{name: name in design.options for name in DRAW_OPTIONS},
         **{name: name in kind.options for name in TASK_OPTIONS},

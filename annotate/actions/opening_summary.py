@@ -34,7 +34,7 @@ from corpora.draws.part_draws import AGREE, DIFFER, DRAWN, FRAME, SYSTEMS, total
 from corpora.storage.inventory import declared_counts
 
 NOT_KEPT = "This was a dry run: nothing was stored. Run the command without --dry-run to do the same."
-TOLERANCE = 0.03  # relative difference up to which shares count as equal, so that 0.33 is one in three
+TOLERANCE = 0.03  # shares count as equal up to this relative difference, so that 0.33 is "one in three"
 
 
 def summary(opened: Opened, size: int | None, *, extended: bool, is_dry_run: bool = False) -> Outcome:
@@ -113,7 +113,7 @@ def reader_warnings(task: Task) -> list[str]:
     """Return warnings about queues that have too few annotators, with advice on how to find more."""
     lacking = Counter(lacking_readers(task, Routes.load(task).readers()).values())
     warnings, exhausted = [], Counter[str]()
-    # Without any annotators, there are no readers who could be blocked, so skip the queue states.
+    # If there aren't any annotators, there are no readers who could be blocked, so skip the queue states.
     if lacking and Annotator.objects.exists():
         needed = at_first(task.redundancy, stop_early=task.stop_early)
         for row in queue_states(task)["queues"]:

@@ -147,7 +147,7 @@ def _results(task: Task) -> Outcome | None:
 
 
 def _with_further_work(task: Task, outcome: Outcome, width: float | None) -> Outcome:
-    """Add a list of the work that would narrow the interval of accuracy most to the report.
+    """Add to the report a list of the work that would narrow the accuracy's interval most.
 
     width: desired width of the interval; None for the default
     """

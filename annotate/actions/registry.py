@@ -112,7 +112,7 @@ def by_name() -> dict[str, Action]:
 
 
 def command_named(name: str) -> BaseCommand:
-    """Return a command by name: an action's, one in management/commands/, or one of Django's.
+    """Return a command by name. It may run an action, be in management/commands/, or be one of Django's.
 
     Raise CommandError if there is no such command.
     """
@@ -133,7 +133,7 @@ def call_command(name: str, /, *words: Any, **options: Any) -> Any:
 
 HELP = {"help", "-h", "--help"}
 # Commands create and keep hundreds of thousands of rows. At Python's default threshold of 700, the garbage collector's
-# repeated scans of these rows took a third of the time for opening a task.
+# repeated scans of these rows took up a third of the time that it takes to open a task.
 GC_THRESHOLD = 50_000
 
 

@@ -183,7 +183,7 @@ def add_annotators_action(values: Values, progress: Progress) -> Outcome:
 def _languages(rows: Iterable[Row]) -> dict[str, str]:
     """Return a mapping from user name to languages with levels, such as "de:5 en:4".
 
-    It contains only the people in the rows who already are annotators.
+    People in the rows who aren't annotators yet are left out.
     """
     people = Annotator.objects.filter(user__username__in=[row.username for row in rows])
     people = people.select_related("user").prefetch_related("languages").order_by("user__username")
@@ -202,7 +202,7 @@ def _update_notes(updated: list[Annotator], invited: list[Annotator], links: Map
     """Return sentences about the annotators in the file who already had an account.
 
     updated: the annotators who already had an account
-    invited: those among them who have not set a password yet
+    invited: the annotators in `updated` who have not set a password yet
     links: mapping from user name to new invitation link
     """
     groups = {

@@ -1,8 +1,8 @@
 """The REST API, which lets programs do on an annotator's behalf what the annotator can do on the pages.
 
-An error response is a JSON object with the keys code and detail. annotate/core/refusals.py defines the codes. Errors
-before a view is reached have codes from Django REST framework. Programs can safely retry an answer: the response is
-then the judgment that was stored first.
+An error response is a JSON object with the keys `code` and `detail`. annotate/core/refusals.py defines the codes. If an
+error occurs before the view runs, its code is Django REST framework's. Programs can safely retry an answer: the
+response is then the judgment that was stored first.
 """
 
 # Django REST framework has no types.

@@ -435,8 +435,8 @@ def resource(
     method: allowed HTTP method
     right: a key of access.RIGHTS, or "permit" for a function that takes the annotator's permit
     summary: the view's summary in the schema
-    response: the response's serializer, or for a file a mapping from (status, media type) to its schema type; None for
-        a response without a body
+    response: the response's serializer. For a file, it is a mapping from (status, media type) to the schema type; for a
+        response without a body, it is None
     body: the request body's serializer
     many: whether the response is a list
     status: HTTP status of a response with a body

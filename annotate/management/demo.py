@@ -48,7 +48,7 @@ PEOPLE = ("annotators.csv", "crowd_annotators.csv")
 VISITORS = ("anna", "yusuf")  # accounts for visitors to the demo, which have not started to label
 LOTS = hash_order.by_seed("2014")
 SKIP_SHARE = 0.04  # share of units that annotators skip
-SYSTEM_SLIPS = 0.15  # share of wrong answers of the simulated system
+SYSTEM_SLIPS = 0.15  # share of the simulated system's answers that are wrong
 CARELESS = "max"  # user name of an annotator who passes the tests and then answers mostly wrong
 CARELESS_WORK, CARELESS_SLIPS = 40, 0.9  # number of units this annotator judges, and their share of wrong answers
 
@@ -74,7 +74,7 @@ class DemoTask:
 
     @cached_property
     def true_answers(self) -> dict[str, str]:
-        """Mapping from item id to true answer. Several labels are one answer: sorted and separated by spaces."""
+        """Mapping from item id to true answer. An answer may have several labels, sorted and separated by spaces."""
         lines = [line for path in self.truth["files"] for line in Path(path).read_text(encoding="utf-8").splitlines()]
         if self.truth["files"][0].endswith(".tsv"):
             return dict(line.split("\t") for line in lines)

@@ -204,7 +204,7 @@ class Pause(models.Model):
 
 
 class Comparison(models.Model):
-    """Two systems to compare, with each system's replies to a message. System a precedes b alphabetically.
+    """Two systems to compare, with each system's replies to a message. `system_a` precedes `system_b` in the alphabet.
 
     The message belongs to a unit or, in practice rounds and tests, to a gold answer.
     """

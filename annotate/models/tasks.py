@@ -67,7 +67,7 @@ def option(name: str, default: Any) -> property:
 class _Options:
     """Base class of Task with a property for each option in kinds/options.py, and for the following:
 
-    never_agree: languages whose detector agreement is ignored, copied from the routes when the task was opened
+    never_agree: languages on which the detectors' agreement is ignored, copied from the routes when the task was opened
     keep_declared: whether documents keep the concepts they were imported with (`open_task --reuse`)
     suggest: predictors whose labels are suggested to annotators, as NAME@VERSION
     blind_share: share of (annotator, unit) pairs with hidden suggestions

@@ -289,10 +289,10 @@ class Lease(LoadedRow):
 
 
 class Backlog(models.Model):
-    """The cached number of a task's units that an annotator can still label, with their answers and skips of one day.
+    """The cached number of a task's units that an annotator can still label, and of their answers and skips that day.
 
-    work/backlog.py counts the units periodically, and explains why not after every answer. Between counts, it only
-    applies the annotator's own judgments.
+    work/backlog.py counts the units periodically, and explains why it doesn't count them after every answer. Between
+    counts, it only applies the annotator's own judgments.
     """
 
     annotator = models.ForeignKey(Annotator, on_delete=models.CASCADE, related_name="backlogs")

@@ -97,8 +97,8 @@ def _apply_row(annotator: Annotator, row: Row) -> None:
 def add_manager(username: str) -> tuple[User, str | None]:
     """Create a superuser, or make an existing account a superuser.
 
-    Returns the user and a generated password. Show it now, because only its hash is stored. An existing account keeps
-    its password, and None is returned instead.
+    Returns the user and a generated password. Show the password now, because only its hash is stored. An existing
+    account keeps its old password, so None is returned in place of a new one.
     """
     user, new = User.objects.get_or_create(username=username)
     user.is_staff = user.is_superuser = user.is_active = True
@@ -112,7 +112,7 @@ def add_manager(username: str) -> tuple[User, str | None]:
 
 
 # The first manager follows a link printed by `serve`, so only the person who runs the server can create this account. A
-# file in the data folder contains the digest of the link's token. It is deleted on use, so the link works only once.
+# file in the data folder contains the digest of the link's token. Using the link deletes the file, so it works once.
 
 
 def _first_manager_file() -> Path:
@@ -170,8 +170,8 @@ def may_change_all(user: User | AnonymousUser) -> bool:
 def may_change(by: User | AnonymousUser | None, user: User) -> bool:
     """Return whether `by` may edit, promote, invite, pause, activate or deactivate an account.
 
-    All forms and pages check this. Managers who aren't superusers may change neither other managers' accounts nor their
-    own, because they could otherwise gain rights.
+    All forms and pages check this. Managers who aren't superusers can't change other managers' accounts or their own.
+    Otherwise, they could give themselves more rights.
 
     by: the manager; None for the command line.
     user: the account to change.

@@ -27,8 +27,8 @@ from annotate.work.judgments import check, check_texts, read_answer
 from annotate.work.moves import labels_as_seen, move
 from annotate.work.permit import NO_ADJUDICATOR, PAUSED, adjudicates, current_pause, permit_of
 
-# Cases that the list of units can be filtered by. All units that are decided blind form one case. Dividing them too,
-# e.g. into checks and second opinions, would reveal something about each unit. Other units are divided by answers.
+# Values of the case filter on the list of units. All units that are decided blind share one case. Separate cases, e.g.
+# for checks and second opinions, would reveal why a unit is listed. Other units' cases depend on their answers.
 BLIND, UNANSWERED, AGREEING, DIFFERING = CASES = ("blind", "unanswered", "agreeing", "differing")
 # Sort order of the list of units, and the fields of the sort key.
 _ORDER, _SORT_FIELDS = ("-blind", "since", "position"), ("blind", "since", "position")
@@ -164,7 +164,7 @@ def rows(units: Iterable[Any], annotator: Annotator, called: Callable[[str], str
 
 
 def _answers(units: Iterable[Unit], annotator: Annotator) -> dict[int, list[str]]:
-    """Return the answers to each unit, in order and as this adjudicator sees them."""
+    """Return each unit's answers in the form that this adjudicator sees, oldest first, by the unit's primary key."""
     by_key = {unit.pk: unit for unit in units}
     live = Judgment.objects.live().answers().filter(unit__in=by_key).order_by("pk").values_list("unit_id", "label")
     labelled = [(by_key[unit], label) for unit, label in live]
@@ -355,7 +355,7 @@ def resolve_decisions(unit: Unit, *, is_final: bool = False) -> tuple[str, str, 
         return event_to_ask, stages.ADJUDICATION, ""
     if event_to_ask == "seconded":
         _record_no_second(unit)
-    # A label that two adjudicators chose wins. If all differ, the third decision counts, or the first if there are two.
+    # A label that two adjudicators chose wins. Otherwise, the third decision counts, or the first if there's no third.
     label = next((label for label in labels if labels.count(label) > 1), labels[-1] if len(labels) > 2 else labels[0])
     return ("settled", stages.LABELLED, label) if label else ("discarded", stages.DISCARDED, "")
 
@@ -411,7 +411,7 @@ class BulkResult:
     """The result of settling several cases at once.
 
     settled: the new decisions.
-    refused: (case, error) pairs of cases that were not settled. The case is None if the adjudicator can't see it now.
+    refused: (case, error) pairs for the cases that were not settled. `case` is None if they can't see the case now.
     """
 
     settled: list[Judgment] = field(default_factory=list)
@@ -463,7 +463,7 @@ def _settle(annotator: Annotator, unit: Unit, label: str, reason: str) -> Judgme
     is_retry = unit.judgments.live().decisions().filter(annotator=annotator).exists()
     pending = list(to_adjudicate(unit.task, annotator).filter(pk=unit.pk))
     if pending and not is_retry and agreed_labels(pending, annotator).get(unit.pk) != label:
-        # All cases get the same message, so that it does not reveal a second opinion.
+        # Don't say why. A more specific message could reveal that a second opinion was requested.
         raise NotAllowed(_("This case can no longer be decided together with others. Decide it separately."))
     return settle(annotator, unit.pk, read_decision(unit.task.kind, [label], reason, ""))
 
@@ -506,7 +506,7 @@ def adjudicators(task: Task) -> models.QuerySet[Annotator]:
 
 
 def adjudicator_counts(tasks: Iterable[Task]) -> dict[int, int]:
-    """Return the number of each task's `adjudicators`, by primary key, using two queries."""
+    """Count each task's `adjudicators` with two queries. Returns the counts by the task's primary key."""
     active = Annotator.objects.filter(user__is_active=True)
     members = Membership.objects.filter(annotator__user__is_active=True).order_by().values_list("task")
     rows = members.annotate(

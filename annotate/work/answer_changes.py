@@ -4,9 +4,9 @@ If no one else has acted on the unit, a changed answer replaces the first answer
 first answer counts until an adjudicator, who sees both, decides. If an adjudicator has already decided the unit or a
 manager has excluded it, that decision remains in force.
 
-Annotators can't tell which of these cases applied. Changing the answer to a hidden gold item runs the same
-statements, so that the gold item cannot be recognized. The change has the same outcome as for the unit of work that
-the gold answer replaced. For the gold answer itself, the first answer counts.
+Annotators can't tell which of these cases applied, and can't recognize a hidden gold item either: changing the answer
+to one runs the same statements, and has the same visible outcome as changing the answer to the unit of work that the
+gold item replaced. Only the first answer to a gold item counts.
 """
 
 from collections.abc import Iterable, Mapping

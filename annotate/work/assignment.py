@@ -19,8 +19,8 @@ from annotate.work.permit import Permit
 from annotate.work.sql import sql
 from corpora.database.statements import insert_one, new_row, prepared
 
-# A function that selects the unit to show when a unit of work is next. It takes all leases of the unit of work, and the
-# annotator's own among them.
+# A function that selects which unit to show when a unit of work is next. It takes two lists: all leases of the unit of
+# work, and the annotator's own leases of it.
 PlaceOf = Callable[[list[Lease], list[Lease]], Place]
 # Number of units to try to lock, across all queues. It is unlikely that all of them are locked by others, because each
 # process handles one request at a time and locks only the answered unit and the next one.
@@ -103,8 +103,8 @@ def lease_next(permit: Permit, held: Iterable[Lease] | None = None) -> Lease | N
             return earlier
     lease: Lease | None = None
     if task.is_open and permit.queues:
-        # Try several units of each queue, because others may have locked the first ones. Without row locks, one is
-        # enough.
+        # Try several units of each queue, because others may have locked the first few. If the database doesn't lock
+        # rows, one unit is enough.
         skips = connection.features.has_select_for_update_skip_locked
         for unit in first_heads(permit, -(-HEADS // len(permit.queues)) if skips else 1, _lock_head):
             # The unit may have been moved or flagged as disturbing just before it was locked.
@@ -125,8 +125,8 @@ def _query_held(annotator: int, task: int) -> QuerySet[Lease]:
 def lease_locked(unit: Unit, permit: Permit, *, sheet: bool = False) -> Lease | None:
     """Lease a unit of work that the caller has locked, or the unit that a control shows in its place.
 
-    Returns None if the last place was taken in the meantime. Both cases run the same statements, so that response times
-    do not reveal a replacement.
+    Returns None if the last place was taken in the meantime. The same statements run whether or not a control replaces
+    the unit, so that response times do not reveal a replacement.
 
     Places are counted in a separate statement after the row is locked. Under READ COMMITTED, the locking statement may
     have waited for another transaction, and would miss a place taken by that transaction.

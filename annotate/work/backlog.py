@@ -30,8 +30,8 @@ class Progress:
     """An annotator's progress in a task.
 
     answered_today, skipped_today: number of units answered and skipped today.
-    waiting: number of units waiting in the annotator's queues, capped at the rest of their quota.
-    behind_tests: number of units that would become available by passing a test, by the test's language.
+    waiting: number of units waiting in the annotator's queues, at most what is left of their quota.
+    behind_tests: number of units that the annotator could get by passing a test, by the test's language.
     """
 
     answered_today: int
@@ -46,7 +46,7 @@ def progress_of(permit: Permit) -> Progress:
 
 
 def progress_in(permits: Sequence[Permit]) -> list[Progress]:
-    """Return an annotator's progress for each of their permits. The number of queries does not depend on the tasks.
+    """Return an annotator's progress for each of their permits. The number of queries is constant.
 
     A cached count is renewed if it is older than ten minutes, if it is zero (but see `is_empty`), or if the annotator's
     queues have changed. If the new count can't be stored because another process is writing to the database, the old
@@ -77,9 +77,9 @@ def _progress(permit: Permit, row: Backlog, today: date) -> Progress:
 
 
 def is_empty(annotator: Annotator) -> Q:
-    """Return a condition for tasks with empty queues and without an open unit of the annotator.
+    """Return the condition that a task's queues are empty and the annotator has no open unit in it.
 
-    For tasks annotated with this condition as `is_empty`, a count of zero is cached as long as any other count.
+    If a task is annotated with this condition as `is_empty`, a count of zero is cached for as long as any other count.
     """
     work = Unit.objects.work().queued().filter(task=OuterRef("pk"))
     held = Lease.objects.filter(annotator=annotator, closed_at=None, unit__task=OuterRef("pk"))
@@ -114,7 +114,7 @@ def _recount(cached: Mapping[int, Backlog], permits: Sequence[Permit]) -> dict[i
 
 
 def _must_save(row: Backlog, cached: Backlog | None) -> bool:
-    """Return whether a count of zero must be stored. It may be renewed on every request but rarely changes."""
+    """Return whether a count of zero must be stored. Zero may be recounted on every request, but rarely changes."""
     if cached is None or row.counted_at - cached.counted_at >= MAX_AGE:
         return True
     return any(getattr(row, name) != getattr(cached, name) for name in _COUNTED)

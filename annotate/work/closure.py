@@ -40,7 +40,7 @@ def close(task: Task, *, leave_out: bool = False) -> dict[str, Any]:
     unfinished: number of units without a label.
     in_hand: number of units that annotators have open and may still answer.
     decided: number of units labelled by closing.
-    unconfirmed: number of units labelled by closing with a language that only one annotator named.
+    unconfirmed: number of units labelled by closing although only one annotator named the language.
     left_out: number of units excluded by closing.
     digest: digest of the outcomes of units drawn with the secret; "" if there are none.
     """

@@ -103,7 +103,7 @@ def waiting_units(permit: Permit) -> Units:
 
 
 def in_own_queues(permit: Permit) -> Units:
-    """Return the units in the annotator's queues that the annotator may still judge: at any stage, honeypots included.
+    """Return the units in the annotator's queues that the annotator may still judge, at any stage, with honeypots.
 
     Units that the annotator has judged are excluded. So are disturbing units, unless the annotator has opted in.
     """
@@ -112,7 +112,7 @@ def in_own_queues(permit: Permit) -> Units:
     return unjudged_by(units, person.pk, **preferences)
 
 
-# While these units were in adjudication, adjudicators could see the answers to them.
+# Transitions that reopened a unit in adjudication, where adjudicators could already see the answers to it.
 _REOPENED = Transition.objects.filter(event="reopened", from_stage=stages.ADJUDICATION)
 IS_REOPENED = Exists(_REOPENED.filter(unit=OuterRef("pk")))
 
@@ -263,8 +263,8 @@ def _count_unjudged(permits: Sequence[Permit]) -> Counter[tuple[int, str, bool]]
     remaining = _count_by_queue(queued, annotator)
     # Subtract the few units that the annotator has judged, because checking up to a million queued units is too slow.
     excluded = judged_or_reopened(permits)
-    # In tasks that may have hidden units, also subtract those whose text the annotator has seen. A task of records has
-    # hidden units only if it has gold answers.
+    # Also subtract hidden units whose text the annotator has seen. Any task of posts may have hidden units. A task of
+    # records has them only if it has gold answers.
     all_tasks = [permit.task for permit in permits]
     if tasks_with_hidden := [task.pk for task in all_tasks if task.gold_share or not task.kind.routing.waits]:
         excluded |= Q(task__in=tasks_with_hidden) & Q(Seen("pk", annotator.pk))
@@ -284,7 +284,7 @@ def _count_by_queue(units: QuerySet[Unit], annotator: Annotator) -> Counter[tupl
 
 @dataclass
 class _Reassigned:
-    """Unit counts by queue for units already assigned to an annotator, which are exempt from the draw of gold answers.
+    """Counts, by queue, of units already assigned to an annotator. No more gold answers are drawn for these units.
 
     work: units of work that the annotator returned or has open.
     gold: gold answers that the annotator returned or has open, unless they are counted under `work`.
@@ -342,7 +342,7 @@ def _count_returned(
 ) -> None:
     """Count leases that one annotator returned or let expire, and gold answers that they answered in place of work.
 
-    leases: leases of all three kinds, oldest first.
+    leases: returned, expired and answered leases, oldest first.
     on_screen: primary keys of the units of work behind the leases on the annotator's screen.
     """
     units = Unit.objects.queued().filter(pk__in={pk for lease in leases for pk in (lease.unit_id, lease.work.pk)})

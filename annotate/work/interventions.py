@@ -104,10 +104,10 @@ def _depends_on(unit: Unit, judgment: Judgment) -> bool:
 
 
 def preview_void(annotator: Annotator, task: Task) -> dict[str, int]:
-    """Count the effects that voiding an annotator's judgments would have now.
+    """Count what would change if an annotator's judgments were voided now. Returns a dict with these keys:
 
-    answers: answers that would be voided, including answers to hidden gold answers.
-    known: answers to hidden gold answers among them.
+    answers: answers that would be voided, including answers to hidden gold items.
+    known: the part of `answers` that answers hidden gold items.
     skips: skips that would be voided.
     reopened: units that would return to their queues.
     settled: units that would be decided by their remaining answers.
@@ -170,8 +170,8 @@ def void(annotator: Annotator, task: Task, *, by: User | None, reason: str) -> V
         if _depends_on(unit, judgment):
             reopen(unit, by)
         reopened += stage_before != stages.QUEUED == unit.stage
-    # Pause the annotator last, because this closes leases without locking their units, while transactions that wait for
-    # these units need the leases too.
+    # Pause the annotator last. This closes leases without locking their units, and other transactions that wait for the
+    # units need these leases too.
     pause(annotator, task, by=by, reason=reason)
     clear_count(annotator, task)
     return VoidResult(sum(judgment.kind == Judgment.ANSWER for judgment in judgments), reopened)

@@ -72,7 +72,7 @@ def create_imported_task(
     name: the task's name.
     items: each item's language, by item id; "" if unknown.
     labels: the task's labels.
-    in_order: whether the order of the labels was chosen by someone.
+    in_order: whether the user chose the order of the labels.
     source: the file's name.
     digest: the file's digest.
     pairs: whether each item compares two systems.
@@ -178,7 +178,7 @@ class _Unit(NamedTuple):
 
 
 class _Lookup(NamedTuple):
-    """The units and annotators in a file, and the units' answers so far, without voided ones.
+    """The units and annotators in a file, and the units' answers so far. Voided answers are left out.
 
     units: units by item id.
     annotators: primary keys of annotators by worker.
@@ -251,8 +251,8 @@ def _classify_rows(
 ) -> tuple[list[Row], list[Row]]:
     """Return the rows to store: answers that count, and repeated answers to keep.
 
-    Rows that an earlier import stored are counted in `imported`; any other rows are rejected there. Earlier answers are
-    added to `lookup`, except voided ones.
+    The remaining rows are recorded in `imported`: they were either stored by an earlier import or are rejected. Earlier
+    answers are added to `lookup`, except voided answers.
     """
     earlier_answers = _earlier_answers({lookup.units[row.task].pk for row in rows}, lookup)
     matched: Counter[tuple[int, int]] = Counter()

@@ -170,8 +170,8 @@ def _lock_with_leases(permit: Permit, lease_id: int) -> tuple[Unit, list[Lease]]
     """Lock the unit of work behind a lease. Returns the unit and the result of `_query_leases`, limited to the task.
 
     All changes to a unit and its leases happen under this lock. For a gold answer, the lock is on the unit of work that
-    it replaces. no_key prevents a deadlock: otherwise, an extension that adds copies of the unit would wait for this
-    transaction while holding the lock of the task, for which a control may make this transaction wait.
+    it replaces. `no_key` prevents a deadlock. Without it, an extension that adds copies of the unit would hold the
+    task's lock and wait for this transaction, while a control may make this transaction wait for the task's lock.
 
     Raise NotFound if the annotator has no such lease.
     """
@@ -198,7 +198,7 @@ def _place_of(
     is_late = lease.closed_at is not None or lease.expires_at <= now
     _check_rights(permit, lease, unit, now, is_late=is_late)
     others = [other for other in leases if other.pk != lease.pk and unit.pk in (other.unit_id, other.instead_of_id)]
-    # After a gold answer's lease has expired, others may have given all the answers it needs, just like a unit of work.
+    # Like a unit of work, a gold answer may have got all its answers from others after the annotator's lease expired.
     is_done = unit.stage != stages.QUEUED or (
         is_late and lease.instead_of_id and is_gold_complete(unit, shown.pk, others)
     )
@@ -353,7 +353,7 @@ def _check_late(permit: Permit, lease: Lease, unit: Unit, now: datetime) -> None
 
 
 def _match_retry(first: Judgment, kind: str, answer: Answer | None, unit: Unit) -> Judgment:
-    """Return the first judgment if the new one repeats it. Otherwise, raise AlreadyAnswered, stating the first one."""
+    """Return the first judgment if the new one repeats it. Otherwise, raise AlreadyAnswered, which states it."""
     [label] = labels_as_seen(first.annotator, [(unit, first.label)])
     answered = {"answer": unit.task.kind.in_words(label, unit) if label else ""}
     if first.voided_by_id:
@@ -387,7 +387,6 @@ def read_answer(
     If only a reason was sent, the answer is the label that takes a reason.
 
     sent: the submitted values of the answer's field.
-
     details: other fields of Answer.
 
     Raise InvalidAnswer if the answer cannot be parsed or stored. Use `check` to check that it fits a unit.

@@ -44,9 +44,9 @@ def check_member(annotator: Annotator, task: Task) -> None:
 
 
 def parse_quota(task: Task, text: str) -> int | None:
-    """Parse a quota: a number of answers, a share of the task's answers such as 25%, or none (returned as None).
+    """Parse a quota: a number of answers, or a share of the task's answers such as `25%`.
 
-    Raise InvalidAnswer for any other text.
+    Returns None for `none` or an empty text. Raise InvalidAnswer for any other text.
     """
     written = text.strip().replace(",", "")
     if written in ("", "none"):

@@ -31,7 +31,7 @@ CHANGED = ("stage", "label", "round", "language", "visited", "candidates", "rech
 _FIRST_EVENTS = {stages.COPIED: "copied", stages.LABELLED: "reused", stages.AGREED: "agreed"}
 # A primary key that no row has, because primary keys start at 1.
 NO_ROW = 0
-# What follows from a unit's answers: (event, next stage, label), or the number of answers needed if it is undecided.
+# Result of a unit's answers: (event, next stage, label) if they decide it, otherwise the number of answers needed.
 Resolution = tuple[str, str, str] | int
 
 
@@ -137,7 +137,7 @@ def resolve(unit: Unit, answers: list[str], aggregated: Any = None, *, asks: boo
     is_open, result = aggregated or aggregate(task, answers)
     if is_open:
         return int(result)
-    # A label that is one of the answers was checked when the answer was given.
+    # If the label is one of the answers, it was checked when the annotator gave that answer.
     label = result if result is None or result in answers else _checked_label(unit, result)
     for control in task.hooks["decided"]:
         decided = control.decided(unit, answers, label)
@@ -153,7 +153,7 @@ def resolve(unit: Unit, answers: list[str], aggregated: Any = None, *, asks: boo
 
 
 def _checked_label(unit: Unit, result: object) -> str:
-    """Check a label that an aggregation returned but that is none of the answers, and return it.
+    """Check and return a label that an aggregation computed. Called only if no annotator gave this label.
 
     Raise CorpusError, naming the package that defines the aggregation, if the label is not a possible answer.
     """
@@ -228,7 +228,7 @@ def lock_task(task: Task) -> Task:
 
 
 def queue_agreed_units(units: QuerySet[Unit], event: str, routes: Routes) -> int:
-    """Move those of the units that are in stage AGREED into queues. Returns the number moved."""
+    """Move the units in stage AGREED into queues, and return how many were moved. Other units don't move."""
     units = units.filter(stage=stages.AGREED).select_related("item", "task")
     # no_key prevents a deadlock with a transaction that extends the task by copies of these units.
     unit_list = list(units.select_for_update(of=("self",), no_key=True))

@@ -33,7 +33,7 @@ class Row:
     levels: reading level in each language, from 0 to 5.
     adjudicates: whether the annotator is an adjudicator; None to leave this unchanged.
     email: address for password links; "" if not stated.
-    converted: language names, or codes of other standards, that were converted, with Assay's codes.
+    converted: Assay's code for each language that the table gives by name or by a code of another standard.
     """
 
     username: str
@@ -45,13 +45,13 @@ class Row:
 
 
 class BadTable(ValueError):
-    """Raised if a table of annotators is invalid, before anything is changed. Each of its args is a fault's message."""
+    """Raised if a table of annotators is invalid, before anything is changed. `args` has one message per error."""
 
 
 def read_table(path: Path) -> list[Row]:
     """Read a table with the columns `username`, `name` and `languages`, in any tabular format.
 
-    Languages are written with levels, e.g. "de:5 en:4". The columns adjudicates (yes or no) and email are optional.
+    Languages are written with levels, e.g. "de:5 en:4". `adjudicates` (yes or no) and `email` are optional columns.
 
     Raise BadTable with all faults, or CorpusError if the file cannot be read.
     """

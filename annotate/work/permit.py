@@ -94,12 +94,12 @@ class Permit:
 
     @property
     def left(self) -> int | None:
-        """The number of answers left until the quota is reached, None for no limit."""
+        """The number of answers left until the quota is reached; None if there is no quota."""
         return None if self.quota is None else max(0, self.quota - self.answered)
 
     @cached_property
     def stopped(self) -> NotAllowed | None:
-        """Why no units of the task may be assigned to the annotator now; None if they may work."""
+        """The reason why the annotator can't get units of the task now; None if they can."""
         sensitive = self.task.kind.sensitive
         if self.is_outsider:
             return NotAllowed(_(NOT_A_MEMBER))
@@ -196,7 +196,7 @@ def permits(annotator: Annotator, tasks: Iterable[Task]) -> list[Permit]:
 
 
 def _add_limits(annotator: Annotator, permit_list: list[Permit]) -> list[Permit]:
-    """Return the permits with the values that quotas, tests and sensitive work require."""
+    """Return the permits with the fields for quotas, tests and sensitive work filled in."""
     counted = [permit.task.pk for permit in permit_list if permit.quota is not None]
     tested = [permit.task for permit in permit_list if permit.task.test_items]
     sensitive = [permit.task for permit in permit_list if permit.task.kind.sensitive]

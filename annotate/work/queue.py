@@ -152,8 +152,8 @@ def lease_again(unit: Unit, permit: Permit, earlier_lease: Lease) -> Lease:
     If all places are taken, a queued unit's redundancy is increased by one. The new lease has the earlier lease's queue
     and round, wherever the unit is now.
 
-    A gold answer again replaces the same unit of work if that unit is still queued, otherwise the next queued unit, if
-    any. Gold answers and units of work run the same statements.
+    A gold answer replaces the same unit of work as before if that unit is still queued. Otherwise, it replaces the next
+    queued unit, if there is one. Gold answers and units of work run the same statements.
 
     earlier_lease: the lease of the undone judgment.
     """

@@ -155,8 +155,8 @@ class Routes:
     def queue_of(self, language: str) -> str:
         """Return the queue of a language.
 
-        A code without a route that covers several finer labels has the first label's queue. Languages that the task's
-        file defines under the same code share a queue, because detectors cannot distinguish them.
+        If a code has no route and covers several finer labels, its queue is the first label's. Languages that a task's
+        file defines under the same code share a queue, because detectors can't distinguish them.
         """
         if route := self.rows.get(language):
             return route.queue

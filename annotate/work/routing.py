@@ -64,11 +64,11 @@ def route(unit: Unit, judgments: Sequence[Judgment], **how: Any) -> None:
     reopened = unit.transitions.filter(event="reopened").last() if skipped else None
     skips = sum(reopened is None or other.answered_at > reopened.at for other in skipped)
     # Records stay in their queue even if it has too few readers now, because more annotators may pass the test later.
-    # Disturbing units don't, because there may never be more annotators who opt in to them.
+    # Disturbing units don't, because it may be that no one else ever opts in to them.
     stays_queued = skips < task.skip_limit and task.kind.routing.waits and not unit.disturbing
     if stays_queued and judgment.kind == Judgment.ANSWER:
         return
-    # This query runs even after a unit's last answer. Otherwise, it would reveal which units were drawn for an overlap.
+    # Run this query even after a unit's last answer. Skipping it would reveal which units were drawn for an overlap.
     # An annotator who judged a gold answer counts as having judged the unit that it replaced.
     reach = _load_reach(unit, judgment.annotator_id)
     has_enough = _enough_readers(unit, reach.readers, reach.excluded, len(answers))
@@ -262,9 +262,9 @@ def _enough_readers(unit: Unit, readers: dict[str, set[int]], excluded: set[int]
 
 
 def _next_queue(unit: Unit, reach: Reach, answers: Iterable[Judgment]) -> str | None:
-    """Return the queue of the unit's first candidate language that is unvisited and has an eligible reader, if any.
+    """Return the queue of the first candidate language that the unit hasn't visited and that has an eligible reader.
 
-    Returns None for a unit whose named language is to be confirmed, because only readers of that language can do so.
+    Returns None if there is no such queue, or if the unit waits for a reader to confirm the language that was named.
     """
     if _is_named(unit, answers):
         return None

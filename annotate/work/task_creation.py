@@ -83,8 +83,8 @@ class Opened:
     decoys: number of decoys by language.
     wanted: number of decoys that were requested, by language.
     reused: number of reused labels by language.
-    contested: number of posts that annotators label although the detectors agree on them, for each language that had
-        already failed its audit.
+    contested: for each language that had already failed its audit, the number of posts that annotators label although
+        the detectors agree on them.
     """
 
     task: Task
@@ -152,12 +152,12 @@ def open_task(
     kind: the task's kind.
     seed: the seed of the draw.
     design: name of the design; "" for the kind's first design.
-    size: number of units, in total or per language, or number of groups if the kind keeps records together; None for
-        the design's default, possibly all units.
+    size: number of units (in total or per language), or number of groups if the kind keeps records together. If None,
+        the design's default is used, which may be all units.
     languages: languages to draw for; None for all.
     chosen: the draw's options.
     gold: records with a known answer.
-    reuse: whether to reuse labels of other tasks, or labels that came with documents.
+    reuse: whether to reuse labels of other tasks, or labels that documents were imported with.
     panel: voters whose agreement settles labels. None is the default panel for posts, and no panel for records.
     guidelines: text of the guidelines by language; None for the kind's own guidelines.
     progress: called while units are created.

@@ -111,8 +111,8 @@ class UnitCreator:
     asked: the language that the question names ("Is this …?"); "" if any language is a possible answer.
     known_answers: known answers of items that are hidden among the work, by the item's primary key.
     honeypots: whether the units are hidden gold answers.
-    reuse: for each label to reuse, the unit of another task and the label as this task writes it, by the item's primary
-        key.
+    reuse: labels to reuse, by the item's primary key. Each is a unit of another task and the unit's label in the form
+        that this task uses.
     predicted: predicted class of each item that a predictor selected, by item id. Annotators label all of these items.
     suggested: if annotators compare systems, each system's replies, by item id and system. A unit is then created for
         each pair of systems.
