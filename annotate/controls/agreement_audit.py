@@ -52,8 +52,7 @@ def check_limit(unit: Unit) -> None:
     task, label = unit.task, unit.agreed_label
     values = ((unit.item.language,) if len(task.kind.statistics.audit_strata) > 1 else ()) + (label,)
     stratum = " ".join(values)
-    # The same statements are executed after every answer, even if the answered unit isn't in an audit. With NO_ROW,
-    # they match nothing.
+    # Run the same statements after every answer. If the unit isn't in an audit, NO_ROW makes them match nothing.
     task_key = task.pk if label and unit.stage in stages.FINISHED else NO_ROW
     # If an audit's last two answers arrive at the same time, each transaction still sees the other unit as unfinished,
     # so neither would evaluate the audit. Because of this lock, the second transaction waits for the first.
@@ -65,7 +64,7 @@ def check_limit(unit: Unit) -> None:
 
 
 def _contest_after_answer(task: Task, stratum: str) -> None:
-    """Send all units of a stratum to readers: immediately or, if there are more than AT_ONCE, in a background job.
+    """Send all units of a stratum to readers. If there are more than AT_ONCE, a background job sends them.
 
     Sending thousands of units is slow. The annotator would have to wait for the transaction, and all other users
     for the lock on the task.
@@ -94,7 +93,7 @@ def _find_finished_audit(task: int, label: str) -> QuerySet[Task]:
 
 @prepared
 def _find_finished_audit_in(task: int, label: str, language: str) -> QuerySet[Task]:
-    """Select the task under the same conditions, for the audit of a label in one language of records."""
+    """Do the same as `_find_finished_audit`, for an audit whose strata are pairs of language and label."""
     return _select_finished_audit(
         task, Unit.objects.filter(task=task, agreed_label__range=(label, label), item__language=language)
     )
@@ -131,8 +130,8 @@ def contest_all(task: Task) -> dict[str, int]:
     return {label: contest(task, label) for label, audit in label_audits.items() if over_limit(task, audit)}
 
 
-# Assumed error rate of the detectors where they agree. "Evaluating language identification performance" (2015) reports
-# "<1%".
+# How often we assume that detectors are wrong when they agree. "Evaluating language identification performance" (2015)
+# reports "<1%".
 USUALLY_WRONG = 0.01
 
 
@@ -161,7 +160,7 @@ def copies(opened: Opened, *, extended: bool = False) -> str:
 
 
 def fewer_notes(opened: Opened) -> list[str]:
-    """Return a note about languages with fewer records to draw than requested."""
+    """Return a note about languages that have fewer records than requested."""
     frames = {sample.language: sample.parameters.get("frame_groups", sample.frame_size) for sample in opened.samples}
     sizes = {sample.language: sample.asked for sample in opened.samples}
     fewer = [language for language, size in sizes.items() if size > frames[language]]

@@ -1,4 +1,4 @@
-"""Audit results for the detectors' agreement, and the sentences, table and plot that present them.
+"""Results of auditing the detectors' agreement, and the sentences, table and plot that present these results.
 
 agreement_audit.py draws the audit sample, and sends languages that fail the audit to people.
 """
@@ -47,11 +47,11 @@ from corpora.database.bulk_rows import listed
 # If the adjudicators' error rate was not measured, reports also show the results for this assumed rate.
 ASSUMED = Estimate(0.01, 0.01, 0.01, 0.0, 0.0)
 
-Stratum = tuple[str, ...]  # a unit's values of the fields that Statistics.audit_strata names
+Stratum = tuple[str, ...]  # a unit's values in the fields that Statistics.audit_strata names
 
 
 def audits(task: Task, names: Iterable[str] | None = None) -> dict[str, Audit]:
-    """Return the audit counts of the units labelled by agreement, by stratum in sorted order.
+    """Return the audit counts for units labelled by agreement. Strata are sorted.
 
     names: strata to count, named as in agreement_strata.strata; None for all.
     """
@@ -62,9 +62,9 @@ def audits(task: Task, names: Iterable[str] | None = None) -> dict[str, Audit]:
 
 
 def audits_of(task: Task, posts: QuerySet[Unit]) -> dict[Stratum, Audit]:
-    """Return the audit counts by stratum, in sorted order.
+    """Return the audit counts for some automatically labelled units. Strata are sorted.
 
-    posts: automatically labelled units of the task.
+    posts: the units to count, all from the same task.
     """
     paths = task.kind.statistics.audit_strata
     sizes = {
@@ -87,7 +87,7 @@ def audits_of(task: Task, posts: QuerySet[Unit]) -> dict[Stratum, Audit]:
 
 
 def _outcome(answers: list[str], label: str, stage: str, agreed_label: str, recheck: bool) -> list[str]:
-    """Return the names of the Audit fields that count an audited unit.
+    """Return the names of the Audit fields in which to count an audited unit.
 
     answers: labels that readers chose for the unit.
     """
@@ -125,7 +125,7 @@ def contested_waiting() -> dict[int, dict[str, int]]:
 def in_audit() -> Q:
     """Return a filter for units that were drawn for the audit or that have a drawn copy.
 
-    The filter counts the copies. With EXISTS, PostgreSQL would read the copies of all tasks after every answer.
+    The filter counts copies instead of using EXISTS, which would make PostgreSQL read all tasks' copies each time.
     """
     copies = Unit.objects.filter(copy_of=OuterRef("pk"), audited=True).order_by().values("copy_of")
     return Q(audited=True) | Q(GreaterThan(Subquery(copies.values(number=Count("pk"))), 0))
@@ -144,12 +144,12 @@ def report(task: Task) -> dict[str, Any]:
 
     limit: largest acceptable error rate.
     overall: the detectors' error rate with its 95% interval, corrected for the adjudicators' errors.
-    overall_bounds: lower end of the interval if the detectors are right on all unresolved items, and upper end if they
-        are wrong on all of them.
+    overall_bounds: lower end of the interval if the detectors are right about all unresolved items, and upper end if
+        they are wrong about all of them.
     slips: the adjudicators' error rate, measured on items that two of them decided; None if there are no such items.
-    assumed: value of `overall` if 1% of the adjudicators' decisions were wrong; None if `slips` was measured.
-    languages: a row for each stratum of the items that the detectors agree on. A stratum is a label, which is a
-        language, or a language and a label.
+    assumed: what `overall` would be if 1% of the adjudicators' decisions were wrong; None if `slips` was measured.
+    languages: a row for each stratum of the items that the detectors agree on. In language tasks, a stratum is a label.
+        In other tasks, it is a language and a label.
 
     Each row has:
 
@@ -198,7 +198,7 @@ def report(task: Task) -> dict[str, Any]:
 
 
 def _columns(task: Task, name: str) -> dict[str, str]:
-    """Split the name of a stratum into the columns of the report's rows."""
+    """Split the name of a stratum into columns for the report."""
     *language, label = name.split(" ", len(task.kind.statistics.audit_strata) - 1)
     return {"language": language[0], "label": label} if language else {"language": label}
 
@@ -328,7 +328,7 @@ def whole_percent(share: float) -> str:
 
 
 def limit_words(audit: dict[str, Any], task: str, noun: str = "post") -> list[str]:
-    """Return sentences on the languages over the audit's limit, and on what was or can be done about them.
+    """Return sentences about languages over the audit's limit, and what was done or can be done about them.
 
     noun: noun for an item.
     """
@@ -383,7 +383,7 @@ def plot_row(language: str, estimates: list[tuple[dict[str, Any], int]], label: 
     """Return a language's row in a plot.
 
     estimates: pairs of an estimate and the number of items that it is based on.
-    label: the label that the row is restricted to; "" for all.
+    label: the only label that the row counts; "" for all labels.
     """
     marks = tuple(Mark(rate["value"], rate["low"], rate["high"], posts) for rate, posts in estimates)
     return Row(language, label or beside(language), marks)

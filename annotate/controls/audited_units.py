@@ -31,7 +31,7 @@ def add_audits(task: Task, number: int, languages: Collection[str] = ()) -> dict
     Return the number of added units by stratum. Raise NotFound if the voters don't agree on any item in one of the
     languages, and WrongStage if the task is closed or no units are left.
     """
-    # Also lock units that are labelled only because a copy was drawn. Such a unit can now be drawn itself.
+    # Also lock a unit that was labelled only because its copy was drawn. The unit itself can now be drawn.
     task = locked_open(task, unread(task).exclude(stage__in=(stages.AGREED, stages.COPIED)))
     by_language = task.units.exclude(agreed_label="").order_by()
     agreed = set(by_language.values_list(task.kind.statistics.audit_strata[0], flat=True).distinct())
@@ -73,7 +73,7 @@ def choose_rechecks(task: Task, units: Collection[Unit]) -> None:
 
 
 def choose_more(task: Task, number: int, languages: Collection[str] = ()) -> dict[str, list[int]]:
-    """Draw more audit units from the unread ones, continuing where the last draw ended.
+    """Draw more audit units from the unread units. The draw continues where the last one ended.
 
     number: total number of units to draw in all languages; if fewer are left, all of them are drawn.
     languages: draw only units in these languages; empty for all.

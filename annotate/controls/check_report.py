@@ -25,7 +25,7 @@ NO_SECOND = (
 
 
 def single_reader_units(task: Task) -> QuerySet[Unit]:
-    """Return the units that were queued for a single reader, which are the units that checks are drawn from.
+    """Return the units that were queued for a single reader. Checks are drawn from these units.
 
     Audited units are excluded, because an adjudicator rechecks a share of them anyway.
     """
@@ -39,13 +39,13 @@ def _has_event(event: str) -> Exists:
 
 
 def has_single_answer() -> Q:
-    """Return a filter for units from `single_reader_units` whose label is, or will be, a single reader's answer."""
+    """Return a filter for `single_reader_units`. It selects units that get their label from a single reader."""
     decided = Exists(Judgment.objects.live().decisions().filter(unit=OuterRef("pk")))
     return Q(stage=stages.QUEUED, redundancy=1) | Q(~decided, ~_has_event("named"), stage=stages.LABELLED)
 
 
 def check_counts(task: Task, *, before: int | None = None) -> dict[str, tuple[int, int]]:
-    """Return (units, checks) by queue: the number of units for a single reader, and how many of them to check.
+    """Return two numbers for each queue: the units for a single reader, and how many of these units to check.
 
     A unit is counted in the first queue that it entered.
 
@@ -58,7 +58,7 @@ def check_counts(task: Task, *, before: int | None = None) -> dict[str, tuple[in
 
 
 def unchecked_counts(task: Task) -> dict[str, int]:
-    """Return how many units can still be drawn for a check, by the first queue that they entered."""
+    """Return how many units can still be drawn for a check, by each unit's first queue."""
     remaining = single_reader_units(task).filter(has_single_answer(), recheck=False).order_by()
     return dict(remaining.values_list("visited__0").annotate(Count("pk")))
 
@@ -134,7 +134,7 @@ def report(task: Task) -> dict[str, Any]:
     }
 
 
-# The column that counts a unit drawn for a check, by the unit's stage after the reader's answer.
+# After the reader's answer, the stage of a unit drawn for a check determines the column that counts it.
 _OUTCOMES = {stages.LABELLED: "checked", stages.DISCARDED: "unresolved", stages.ADJUDICATION: "waiting"}
 
 
@@ -146,7 +146,7 @@ def _row(counts: Counter[str]) -> dict[str, Any]:
 
 
 def as_audit(row: Mapping[str, Any]) -> Audit:
-    """Convert a queue's check results to audit counts, so that more checks can be allotted in the same way as audits.
+    """Convert a queue's check results to audit counts. More checks can then be allotted in the same way as audits.
 
     row: row of the queue in `report`.
     """
@@ -226,7 +226,7 @@ def adjudicator_words(checks: dict[str, Any]) -> Iterator[str]:
 def check_table(checks: dict[str, Any]) -> Table:
     """Return a table of the checks of readers.
 
-    It has a row for each language with units that a single reader has labelled, or with checks.
+    It has a row for each language that has checks or units labelled by a single reader.
     """
     columns = (
         *LANGUAGE,

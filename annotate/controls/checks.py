@@ -1,4 +1,4 @@
-"""Checks measure the error rates of readers and adjudicators on units that they label alone.
+"""Checks measure how often readers and adjudicators are wrong about units that they label alone.
 
 An adjudicator labels a random sample of these units again, without seeing the first label. The sample for readers is
 drawn when units enter a queue, and the sample for adjudicators when an adjudicator decides a unit (is_seconded).
@@ -52,7 +52,7 @@ def is_seconded(task: Task, key: str) -> bool:
 
 
 def choose_more(task: Task, number: int, queues: Collection[str] = ()) -> dict[str, list[int]]:
-    """Draw more units to check, continuing where the last draw ended.
+    """Draw more units to check. The draw continues where the last one ended.
 
     Units that a second person has labelled in the meantime can be drawn too, because all units in a queue must have
     the same probability of being drawn. They do not count towards `number`.
@@ -104,7 +104,7 @@ def add_checks(task: Task, number: int, languages: Collection[str] = ()) -> dict
     """Draw more units labelled by a single reader, and send them to an adjudicator.
 
     number: number of units to add; if fewer are left, all of them are added.
-    languages: queues to draw from, with the units divided among them as in audits; empty for all queues.
+    languages: queues to draw from; empty for all. The units are divided among the queues as in audits.
 
     Return the number of added units by queue. Raise NotFound if a queue has no units for a single reader, and
     WrongStage if the task is closed or no units are left.
@@ -161,7 +161,7 @@ class Checks(QualityControl):
         return {"checks": expected}
 
     def units_added(self, task: Task, first: int) -> int:
-        """Draw the units to check from the new units of each queue. Power allocation determines their number.
+        """Draw units to check from each queue's new units. Power allocation determines how many.
 
         Units that were drawn earlier remain in the sample.
         """

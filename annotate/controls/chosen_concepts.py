@@ -26,12 +26,12 @@ from corpora.vocabulary.thesaurus import VocabularyError
 
 
 CHOSEN = pa.struct([("concept", pa.string()), ("way", pa.string()), ("rank", pa.int32())])
-# The file of the vocabulary's descriptors, which is written unless a published format of the set includes such a file.
+# The file of the vocabulary's descriptors. It isn't written if a published format of the set includes such a file.
 DESCRIPTORS = "concepts.json"
 
 
 def chosen_by_judgment(rows: Any) -> pa.Array:
-    """Return each judgment's concepts, with how the concept was chosen and, if it was suggested, its rank."""
+    """Return each judgment's concepts, how each was chosen, and the ranks of concepts that were suggested."""
     judgments, concepts = rows.judgments.values["pk"].to_pylist(), dict[int, list[tuple[str, str | None, int | None]]]()
     chosen_concepts = ChosenConcept.objects.filter(judgment__in=listed(judgments)).order_by(
         "judgment_id", "concept__key"
@@ -80,8 +80,8 @@ def write_labels(path: Path, export: Any) -> None:
 def rows_of(judgment: Judgment, answer: Answer) -> list[ChosenConcept]:
     """Return unsaved database rows for the concepts chosen in a judgment.
 
-    API clients can send any value for how a concept was chosen. It is stored only if it is in WAYS. `suggested` is
-    stored only if the concept was among the suggestions that the annotator saw.
+    API clients can send any text to state how a concept was chosen. Texts that are not in WAYS are not stored, and
+    `suggested` is only stored if the annotator saw the concept as a suggestion.
     """
     unit, task = judgment.unit, judgment.unit.task
     visible = shown_to(judgment.annotator, unit) if judgment.lease_id else suggested(unit)

@@ -1,9 +1,9 @@
 """Decoys, which measure how often readers answer Yes by mistake, and the reuse of labels from other tasks.
 
-A decoy is an item that is known not to be in the language that the question names, but that a hasty reader could take
-for it: either a detector assigned the language to the item, or the item is in a language that is easily confused with
-it. Decoys are needed because readers are biased towards Yes if all items are candidates for one language ("Evaluating
-language identification performance", 2015, footnote 4).
+A decoy for German is an item that we know is not German, but that a hasty reader could mistake for German. Either a
+detector took it for German, or it is in a language that is easily confused with German. Without decoys, all items
+would be candidates for one language, which biases readers towards Yes ("Evaluating language identification
+performance", 2015, footnote 4).
 """
 
 from collections import Counter
@@ -59,9 +59,9 @@ def load_labelled_units(corpus: Corpus) -> dict[int, list[Unit]]:
 
 
 def reusable(items: Iterable[Item], code: str, labelled_units: dict[int, list[Unit]]) -> dict[int, tuple[Unit, str]]:
-    """Find items whose labels from other tasks already answer whether they are in a language.
+    """Find the items that other tasks have already labelled as in a language, or as not in it.
 
-    Items whose labels imply conflicting answers are left out.
+    Items with conflicting labels are left out.
 
     items: items of the new task.
     code: code of the language that the question names.
@@ -85,9 +85,9 @@ def decoys(
     language: language that the question names.
     drawn: items drawn for the language.
     labelled_units: result of `load_labelled_units`.
-    reused: keys of drawn items that get a label from another task and are not put to readers.
+    reused: keys of drawn items that get a label from another task, so readers are not asked about them.
 
-    Return the decoys and the number needed, which is larger if annotators have labelled too few suitable items.
+    Return the decoys, and the number needed. There are fewer decoys than needed if too few labelled items are suitable.
     """
     drawn_texts = {item.text for item in drawn}
     by_text: dict[str, list[Unit]] = {}
@@ -142,11 +142,11 @@ def _answers(units: Iterable[Unit], language: str) -> list[tuple[Unit, str]]:
 
 
 def _answer(unit: Any, language: str) -> str | None:
-    """Return the answer that a unit's label implies to the question about a language; None if it implies none.
+    """Return what a unit's label implies about the question "Is this `language`?"; None if it implies no answer.
 
-    The label und is ambiguous. Readers who choose from a list of languages also use it for languages that aren't on the
-    list, so their und implies an answer only if the language was on the list. An adjudicator's und implies no answer,
-    because adjudicators give their reasons as free text.
+    The label `und` is ambiguous. Readers who choose from a list also use `und` for languages that aren't on it. Their
+    `und` therefore implies an answer only if the language was on the list. An adjudicator's `und` implies no answer,
+    because adjudicators state their reasons as free text.
 
     unit: Unit with the attribute `und_judgments`, which `load_labelled_units` sets.
     language: code of the language that the question names.
@@ -183,7 +183,7 @@ def _similar_codes(task: Task, language: str) -> set[str]:
 def report(task: Task) -> dict[str, Any]:
     """Return how often readers answered Yes to decoys, as JSON data.
 
-    share: share of decoys that the task sets; None if their number was chosen to keep the interval narrow.
+    share: share of decoys that the task sets; None if the number of decoys was chosen to keep the interval narrow.
     languages: a row for each language that the questions name.
 
     Each row has:
@@ -192,8 +192,8 @@ def report(task: Task) -> dict[str, Any]:
     answers: number of answers to decoys.
     yes: number of Yes answers to decoys.
     false_yes: share of Yes among the answers to decoys, with its 95% interval.
-    sheets: answers, yes and false_yes for the answers submitted on sheets.
-    labelled: number of other items labelled as in the language (yes) and as not in it (no).
+    sheets: `answers`, `yes` and `false_yes` for the answers submitted on sheets.
+    labelled: number of other items labelled as in the language (`yes`), and as not in it (`no`).
     """
     languages = task.draws.order_by("language").values_list("language", flat=True)
     counts: dict[str, Counter[str]] = {language: Counter() for language in languages}
@@ -316,7 +316,7 @@ class Decoys(QualityControl):
 
 
 def _expected_width(opened: Opened) -> Iterator[str]:
-    """Yield a sentence on how wide the intervals are expected to be with these decoys.
+    """Yield a sentence that states the expected width of the intervals with these decoys.
 
     Only the languages with the most items are named.
     """

@@ -1,8 +1,8 @@
 """Gold answers, which are items with a known answer: read them from files, check them and correct them.
 
 Each gold answer has a single purpose: practice, the test, or the queue, where honeypots.py hides it among the work. It
-can't have two, because practice reveals the right answer, so the item would measure nothing in the queue. Gold answers
-are never exported. Items with the same content as a gold answer are excluded from the work.
+can't have two purposes. For example, practice reveals the right answer, so the same item would measure nothing in the
+queue. Gold answers are never exported. Items with the same content as a gold answer are excluded from the work.
 """
 
 import json
@@ -56,8 +56,8 @@ from corpora.sources.text import Fault
 
 FIELDS = ("id", "label", "purpose", "explanation")
 PURPOSES = (GoldAnswer.PRACTICE, GoldAnswer.TEST, GoldAnswer.QUEUE)
-# Maximum share of a single label among the hidden gold answers in a language. If a label had a larger share, annotators
-# could always choose this label without being detected.
+# The largest share that one label can have among a language's hidden gold answers. With a larger share, annotators
+# could always choose that label without being caught.
 MOST_ALIKE = 0.7
 LEAST_HIDDEN = 8
 
@@ -201,7 +201,7 @@ def check_pool(task: Task) -> None:
                 f"In {language}, only {hidden.total()} gold answers have the purpose queue, but at least "
                 f"{LEAST_HIDDEN} are needed to measure people's accuracy. Add some, or set --gold-share 0."
             )
-        # For each label, count how many gold answers an annotator would get right by always choosing that label. If
+        # Suppose that an annotator always chooses the same label, and count how many gold answers they'd get right. If
         # answers are sets of labels, an answer can be right without being equal to the gold answer.
         right_counts = {
             label: sum(n for answer, n in hidden.items() if task.kind.rules.agrees(label, answer)) for label in hidden
@@ -216,7 +216,7 @@ def check_pool(task: Task) -> None:
 
 
 def answer_counts(task: Task) -> dict[int, tuple[int, int]]:
-    """Return (right, total) by the item key of each gold answer: its number of right answers, and of all answers.
+    """Return how many answers each gold answer got, as a mapping from item key to (right answers, all answers).
 
     Answers in tests and in the queue are counted; answers in practice are not.
     """
@@ -300,8 +300,8 @@ class GoldAnswers(QualityControl):
         pool = query_pool(permit.task.pk, annotator.pk, unit.language, unit.pk)
         seen_by_others = {pk: bool(number) for pk, *_, number in pool}
         hidden = order_honeypots(permit, [row for *row, is_returned, _ in pool if not is_returned])
-        # Prefer gold answers that have been seen only by annotators who have answered this unit. If such a gold answer
-        # is returned, the unit's next annotator can still get it here.
+        # Prefer a gold answer that nobody has seen except annotators who have already answered this unit. If this
+        # annotator returns it, the unit's next annotator can still get it here.
         hidden.sort(key=seen_by_others.__getitem__)
         state = read_draw_state(permit, unit.language)
         due = hidden if is_due(permit, unit.language, state) else []
@@ -355,8 +355,8 @@ def _prepare_pool_query(may_have_seen: bool, takes_disturbing: bool) -> Callable
     def pool(task: int, annotator: int, language: str, work: int) -> QuerySet[Unit, Any]:
         """Select a language's gold answers that can replace a unit of work for an annotator.
 
-        Each row has the key of the gold answer's unit, its item's id, whether the annotator has it open or has returned
-        it, and how many other annotators have received it without answering the unit of work.
+        Each row has a gold answer's unit key and item id, whether the annotator has it open or has returned it, and how
+        many other annotators have received it but not answered the unit of work.
         """
         answered = Judgment.objects.filter(unit=work).order_by().values("annotator")
         other_leases = (
@@ -388,15 +388,15 @@ def _choose_place(
 ) -> Place:
     """Decide what an annotator gets when a unit of work is next in the queue. The first possible choice applies:
 
-    1. the unit or the gold answer that the annotator returned here earlier; this needs no draw
+    1. the unit or gold answer that the annotator returned here earlier, without a new draw
     2. a gold answer, if one is due
-    3. a gold answer that another annotator returned here; it replaces the unit and counts as work in the draw
+    3. a gold answer that another annotator returned here. It replaces the unit, and the draw counts it as work.
     4. the unit of work itself
 
     leases: all leases of the unit, including those of gold answers that replaced it.
     own_leases: the leases of the annotator.
     unit: the unit of work.
-    due: keys of gold answers in the annotator's order, if one is due; otherwise empty.
+    due: keys of gold answers in the annotator's order; empty if no gold answer is due.
     pool: keys of all gold answers that the annotator can get.
     state: state of the annotator's draw.
     """
@@ -454,7 +454,7 @@ def _passed_over(order: list[str], entries: list[Any], never: list[str]) -> list
 
     order: ids of gold answers in the order of the annotator's draw.
     entries: result of `_entries` for the annotator.
-    never: ids of gold answers that the annotator must not get.
+    never: ids of gold answers that this annotator must not get.
     """
     handled, passed = set(never), dict[str, None]()
     for entry in entries:
@@ -472,11 +472,11 @@ def _entries(units: Iterable[tuple[list[int] | None, bool, str]]) -> list[Any]:
 
     - Consecutive drawn units of work form one entry, with the state of the draw and the number of units.
     - A drawn gold answer is an entry with the state of the draw and the gold answer's id.
-    - A gold answer that came back undrawn after it had been returned is an entry with only its id. It is listed
-      only the first time the annotator receives it. If it replaced a unit of work, it also counts as work.
+    - A gold answer that had been returned comes back without a draw, so its entry has only its id. It is listed only
+      the first time the annotator receives it. If it replaced a unit of work, it also counts as work.
 
-    units: for each unit, the state of the draw (None if nothing was drawn), whether it is a returned gold answer that
-        replaced a unit of work, and the id of the gold answer ("" for work).
+    units: (state, is_replacement, id) for each unit: the state of the draw, None if nothing was drawn; whether a
+        returned gold answer replaced a unit of work; and the id of the gold answer, "" for work
     """
     entries: list[Any] = []
     received: set[str] = set()
@@ -507,8 +507,8 @@ def _continues(entry: Any, turn: list[int]) -> bool:
 
 
 EXAMPLE, GOLD_ANSWER = "guidelines", "gold_answer"
-# Minimum number of letters and digits in an item that is searched for in guidelines. A short item such as "cheap
-# flights" can occur there by chance.
+# We only search guidelines for items with at least this many letters and digits. A short item such as "cheap flights"
+# can occur there by chance.
 LEAST_LETTERS = 20
 
 

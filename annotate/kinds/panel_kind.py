@@ -1,6 +1,6 @@
-"""Kinds of questions about records in tasks with a panel: voters whose agreement labels units automatically.
+"""Changes to kinds for tasks with a panel: voters whose agreement on a record labels it automatically.
 
-Any kind with one label or a set of labels per answer can have a panel. Its tasks then have the same options, audit and
+A kind can have a panel if each answer is a label or a set of labels. Its tasks then have the same options, audit and
 export columns as a language task.
 """
 
@@ -17,7 +17,7 @@ from corpora.core.voters import Votes, agreed_vote, ballots
 from corpora.models import Item, votes_of
 
 FORMS = ("choice", "labels")
-# Columns of an exported set to insert after the label.
+# Columns that an exported set has after `label`.
 AFTER_LABEL = ("agreed", "stratum", "audit_chance", "decided_by")
 
 
@@ -27,7 +27,7 @@ def takes_panel(kind: Kind) -> bool:
 
 
 def with_panel(kind: Kind) -> Kind:
-    """Return a copy of the kind whose units are labelled by a panel's agreement, with audits by annotators."""
+    """Return a copy of the kind that labels units by a panel's agreement. Annotators audit these labels."""
     if kind.audits_agreement:
         return kind
     kind = replace(kind, options=(*kind.options, *OF_AUDIT), controls=("audit", *kind.controls))
@@ -60,7 +60,7 @@ def _is_valid(label: str, task: Task) -> bool:
 
 
 def _as_answer(ranking: Sequence[Sequence[str | float]], task: Task) -> list[list[str | float]]:
-    """Return a ranking with only the voter's first label, in the task's spelling; empty if it is not an answer."""
+    """Reduce a ranking to its first label, in the task's spelling; empty if that label is not a valid answer."""
     if not ranking:
         return []
     try:

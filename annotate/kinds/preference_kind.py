@@ -66,14 +66,14 @@ def compared(suggested: Mapping[str, list[str]]) -> Iterator[Compared]:
 def agreed(comparison: Compared) -> str:
     """Return TIE if both systems suggest the same replies; otherwise "".
 
-    Annotators are asked which set has more replies that they would send, so the order of the replies does not matter,
-    but the number of times that a reply occurs does.
+    Annotators are asked which set has more replies that they would send. The order of the replies does not matter,
+    but a repeated reply counts each time.
     """
     return TIE if sorted(comparison.replies_a) == sorted(comparison.replies_b) else ""
 
 
 def labels_of(systems: Sequence[str]) -> list[str]:
-    """Return the possible labels in a task that compares these systems: their names, and a tie."""
+    """Return the possible labels in a task that compares these systems: their names, and TIE."""
     return [*systems, TIE]
 
 

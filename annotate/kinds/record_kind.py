@@ -33,18 +33,18 @@ from corpora.core.languages import UND
 from corpora.models import Item
 
 # The procedure of the XGLUE data set: three annotators answer, and two of them must agree. Annotators must pass a test
-# and are checked with gold answers. One in nine annotators who only guess passes the test, and nine in ten of those who
-# answer correctly 80% of the time (docs/explanation/pausing.md).
+# and are checked with gold answers. The test passes one in nine annotators who only guess, and nine in ten
+# annotators who are right 80% of the time (docs/explanation/pausing.md).
 DEFAULTS = {"redundancy": 3, "rounds": 1, "skip_limit": 5, "on_conflict": stages.DISCARDED}
 OPTIONS = (*ASKED, *OF_CROWDS, *OF_TEST, *OF_GOLD)
-# Columns of an exported set, in order. The columns of the record's fields replace `fields`.
+# Columns of an exported set, in order. An export replaces `fields` with one column for each field.
 COLUMNS = (
     *("id", "language", "split", "fields", "label", "dawid_skene", "posterior", "soft_labels", "agreement"),
     *("stage", "chance", "judged_as", "posted_at", "author", "url", "judgments", "transitions"),
 )
 # Additional columns for documents in balanced sets:
 # - set: the smallest set that contains the row
-# - apart: values of the fields that group rows in splits
+# - apart: values of the fields that keep rows in the same split
 # - declared: the document's declared labels
 # - audit_chance: probability that the declared label was audited
 # - predicted: the predicted label that the document was drawn for
@@ -103,8 +103,8 @@ def choices(codes: Iterable[str], answers: Mapping[str, Named], language: str = 
 def read_by(language: str, task: Task, routes: Routes) -> list[str]:
     """Return the queues for readers of a language.
 
-    Each declared language has its own queue. Readers of a language covered by a coarse language such as zh also work in
-    its queue. Records without a language are for the readers of the queue for posts without a language.
+    Each declared language has its own queue. Readers of zh-CN also work in the queue of the coarse language zh. Records
+    without a language go to the readers who also get posts without a language.
     """
     codes = task.languages or task.labels
     undefined_queues = [routes.queue_of(UND)] if UND in codes else []
@@ -117,7 +117,7 @@ def advise(unit: Unit, usual: Sequence[str] | None) -> dict[str, Any]:
     kind, item = unit.task.kind, unit.item
     text = item.fields[kind.fields[0]] if kind.fields else item.text
     # Don't link to the dictionary, because a query or question is not a single word. Sensitive texts get no links,
-    # which would contain the veiled text.
+    # because a link would contain the veiled text.
     return {
         "options": choices(unit.task.labels, kind.answers, item.language),
         "searches": [] if kind.sensitive else search_links(text, SEARCHES[1:]),
@@ -145,7 +145,7 @@ def faults(options: Mapping[str, Any]) -> str:
 
 
 def declared_class(item: Item, task: Task) -> str | None:
-    """Return a document's declared class; None if it declares none or several of the task's classes."""
+    """Return a document's declared class; None if its labels include no class or several classes of the task."""
     classes = [label for label in item.declared if label in task.labels and label not in task.kind.answers]
     return classes[0] if len(classes) == 1 else None
 
@@ -165,7 +165,7 @@ def with_filter_audit(kind: Kind, filtered: str) -> Kind:
 
 
 def with_answers_from_draw(kind: Kind) -> Kind:
-    """Return a copy of the kind whose possible answers are classes of documents that the draw determines."""
+    """Return a copy of the kind whose possible answers are document classes. The draw determines the classes."""
     kind = replace(
         kind,
         designs=("balanced",),
@@ -206,7 +206,7 @@ def kind(
         labels=list(answers),
         layout=layout,
         records=records,
-        # The question that imported judgments answer may be unknown, so pages show the task's title instead.
+        # We may not know which question imported judgments answer, so pages show the task's title instead.
         wording=Wording(titled_by_task=not has_layout),
         # If all answers are imported, there can be no test and no gold answers.
         options=OPTIONS if has_layout else (*ASKED, *OF_CROWDS),

@@ -180,7 +180,7 @@ def _rules(marking: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _withdrawn_answer(unit: Unit, permit: Permit) -> str:
-    """Return the annotator's last answer to a unit that they have undone; "" if there is none."""
+    """Return the annotator's most recent undone answer to a unit; "" if there is none."""
     if not unit.pk:  # the unit of a preview
         return ""
     judgments = unit.judgments.answers().filter(annotator=permit.annotator, voided_at__isnull=False, voided_by=None)
@@ -188,7 +188,7 @@ def _withdrawn_answer(unit: Unit, permit: Permit) -> str:
 
 
 def _formats(kind: Kind, marking: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the published format: SQuAD for the answer to a question, otherwise CoNLL."""
+    """Return the format to publish: SQuAD if spans answer a question, otherwise CoNLL."""
     other_fields = [field for field in kind.fields if field != marking["field"]]
     if marking["one"] and other_fields:
         return {"squad": {"context": marking["field"], "question": other_fields[0]}}
@@ -208,7 +208,7 @@ def _display_name(code: str, kind: Kind, *, one: bool) -> str:
 
 
 def _quote(span: Span, text: str, kind: Kind) -> str:
-    """Return a span's words and label, in directional isolates because they may have different writing directions."""
+    """Quote a span's words and label. Each is in a directional isolate, because their writing directions can differ."""
     words, name = text[span.start : span.end], kind.answers[span.label].name() if span.label in kind.answers else ""
     cut = words if len(words) <= MOST_SHOWN else f"{words[:MOST_SHOWN]}…"
     return f"\u2068“{cut}”\u2069 \u2068{name or span.label}\u2069"

@@ -137,7 +137,7 @@ def _faults(options: Mapping[str, Any]) -> str:
 def _review(writing: Writing) -> dict[str, str]:
     """Return template context with the question for reviewers, and its language if the page has another language.
 
-    Like every question, it is in the interface language if possible, and does not depend on the item's language.
+    Like every question, it does not depend on the item's language. It is in the interface language if possible.
     """
     if not writing.review:
         return {"review": _("Would you keep this text?")}

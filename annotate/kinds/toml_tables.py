@@ -53,7 +53,7 @@ class Source:
     def fault(self, path: Path, sentence: str) -> KindError:
         """Return an error that states the line of a key.
 
-        The line of a key inside a value is unknown. In this case, state the line of the innermost enclosing key.
+        We don't know the line of a key inside a value. In this case, state the line of the innermost enclosing key.
         """
         known_path = path
         while known_path and known_path not in self.lines:
@@ -101,7 +101,7 @@ class Table:
     def text(self, key: str, advice: str = "", most: int = 0) -> str:
         """Return a single-line text; "" if it is missing.
 
-        advice: what to write, for the error if the text is missing; "" if the text is optional
+        advice: what the error advises to write if the text is missing; "" if the text is optional
         most: maximum length (characters); 0 for no limit
         """
         value: str | None = self.take(key, str)
@@ -182,7 +182,7 @@ def read_tables(name: str, text: str) -> Table:
 
 
 def nearest(name: str, names: Collection[str]) -> str:
-    """Return a hint for an error about an unknown name: the most similar known name; otherwise all known names."""
+    """Return a hint about an unknown name. It suggests the most similar known name, or else lists all known names."""
     folded = {known_name.casefold(): known_name for known_name in names}
     near = difflib.get_close_matches(name.casefold(), folded, n=1, cutoff=0.5)
     return f"Did you mean {folded[near[0]]}?" if near else f"Possible values: {', '.join(names) or 'none'}."
@@ -237,7 +237,7 @@ def _parts(dotted_key: str) -> Path:
 
 
 def _resolve(parts: Path, counts: Mapping[Path, int]) -> Path:
-    """Return the path of a header. A key of a list of tables refers to the list's last table."""
+    """Return the path of a header. If a key names a list of tables, it refers to the last table in the list."""
     path: Path = ()
     for index, part in enumerate(parts):
         path = (*path, part)
