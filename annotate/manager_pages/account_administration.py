@@ -378,7 +378,7 @@ def act_on_account(request: UserRequest, person: Annotator) -> HttpResponse:
     """Perform an action on an account.
 
     POST field:
-    do: a key of ACTS; or link, to create an invitation link, which is shown once
+    do: a key of ACTS, or `link` to create an invitation link, which is shown once
     """
     work.check_may_change(request.user, [person.user])
     action = request.POST.get("do", "")
@@ -487,10 +487,10 @@ def members(request: UserRequest, task: Task) -> HttpResponse:
     """Change who works on a task.
 
     POST fields:
-    do: open, add, change, remove, or join, which adds the manager who submits the form
-    open_to: everybody or members, if `do` is open
+    do: `open`, `add`, `change`, `remove`, or `join`, which adds the manager who submits the form
+    open_to: `everybody` or `members`; only if `do` is `open`
     person: primary key of an annotator to add, change or remove; repeated to add several
-    everybody: present to add all results of the search with find, language and group
+    everybody: present to add all results of the search with `find`, `language` and `group`
     role, quota: new role and quota
     back: name of the set-up page that the manager joined from
     """

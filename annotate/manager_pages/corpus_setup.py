@@ -141,13 +141,13 @@ def new_corpus(request: UserRequest) -> HttpResponse:
 
     GET fields:
     job: number of an earlier import whose options fill the form
-    holds: preselected content of the file: posts or records
+    holds: preselected content of the file (`posts` or `records`)
 
     POST fields:
     file: name of a file in the inbox
     upload-file: a file to upload instead
     preview: present to show the file in another format instead of importing it
-    holds: content of the file: posts or records
+    holds: content of the file (`posts` or `records`)
     corpus, licence, source, format, encoding, delimiter, text_may_leave: options of import_corpus
     prelabel: present to run the detectors on the posts after the import
     column-FIELD: name of the column with the values of FIELD
@@ -212,7 +212,7 @@ def _options(posted: Mapping[str, str]) -> dict[str, Any]:
 def _columns_by_field(words: Iterable[str], columns: Sequence[str]) -> list[tuple[str, str]]:
     """Return the fields of records as (name, column) tuples.
 
-    words: the entered names, each of a column or a field
+    words: the entered names; each is the name of a column or of a field
     """
     columns_by_field = {_field_name(column): column for column in reversed(columns)}
     chosen = [word if word in columns else columns_by_field.get(word, word) for word in words]

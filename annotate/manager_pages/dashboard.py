@@ -150,7 +150,7 @@ def keeps_form(view: View, guard: Guard) -> View:
     If the page were the direct response to POST, the Back button would show a browser error instead of the form. The
     session keeps the page with the entered values.
 
-    guard: decorator that checks the right to the page, also before a kept page is shown
+    guard: decorator that checks the right to view the page; it also runs before a kept page is shown
     """
 
     @wraps(view)

@@ -35,7 +35,7 @@ else:
 ENDINGS = {"guidelines": ".md", "languages": ".toml", "prompt": ".md"}
 ARRIVING = ".arriving-"
 START = 1024  # number of bytes that are read to recognize a file's content
-STALE = 24 * 3600  # age (seconds) at which unfinished uploads are removed; a server crash can leave some
+STALE = 24 * 3600  # unfinished uploads, which a server crash can leave behind, are removed at this age (seconds)
 LONGEST = 120  # maximum length of a file name, in characters
 
 

@@ -403,9 +403,9 @@ def do(request: UserRequest, action: str, task: Task | None = None) -> HttpRespo
 
     task: task that the action is restricted to
 
-    GET fields: values of options; or job, the number of an earlier job whose options fill the form
-    POST fields: the action's options; sure, present if the user has confirmed; column-FIELD, the column with the values
-        of a field in a file of predictions; columns-of, the name of the file whose columns the form showed
+    GET fields: option values, or `job`: number of an earlier job whose options fill the form
+    POST fields: option values; `sure`: present if the user has confirmed; `column-FIELD`: column of a predictions file
+        with the field's values; `columns-of`: name of the file whose columns the form showed
     """
     _, declared = action_forms.find_job_form(action)
     # If the link was on a task's page, the form is one of the task's pages and has no field for the task.

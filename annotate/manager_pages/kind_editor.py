@@ -114,7 +114,7 @@ def edit(request: UserRequest) -> HttpResponse:
     ?corpus=: name of the corpus that the question is written for
 
     POST fields:
-    do: preview, save, download, form or toml (the view), or a change of the form such as add-answer or remove-answer-2
+    do: `preview`, `save`, `download`, a view (`form` or `toml`), or a change to the form such as `remove-answer-2`
     """
     if request.method == "GET":
         if not request.GET.keys() & {"template", "file"}:
@@ -344,7 +344,7 @@ def _form(draft: Draft, edited: EditedFile, kind: Kind | None) -> dict[str, Any]
 def _conflicts(chosen: str, kind: Kind | None) -> Iterator[tuple[str, str, bool]]:
     """Yield (value, text, is_selected) for each choice of “On conflict”. The default has an empty value.
 
-    kind: kind of the draft; None if the draft has an error and its default is unknown
+    kind: kind of the draft; None if the draft has an error, so that the kind's default is unknown
     """
     usual = value(kind, "on_conflict") if kind and not chosen else ""
     if not (chosen or usual):

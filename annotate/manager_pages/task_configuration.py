@@ -73,8 +73,8 @@ def switch(request: UserRequest, task: Task) -> HttpResponse:
     """Close or reopen the task.
 
     POST fields:
-    open: yes to reopen the task, no to close it
-    leave_out: yes to exclude units without a label from the gold set
+    open: `yes` to reopen the task, `no` to close it
+    leave_out: `yes` to exclude units without a label from the gold set
     """
     if (choice := request.POST.get("open")) not in ("yes", "no"):
         raise InvalidAnswer("The form must specify whether to open or close the task. Reload the page and try again.")
@@ -92,7 +92,7 @@ def extend(request: UserRequest, task: Task) -> HttpResponse:
 
     POST fields:
     size: new size of the draw
-    dry_run: yes to only show how many items would be drawn
+    dry_run: `yes` to only show how many items would be drawn
     """
     refusal = None
     if request.method == "POST":
@@ -209,7 +209,7 @@ def _queues(task: Task, people: Callable[[], People]) -> list[tuple[str, Table]]
 
 
 def new_route(request: UserRequest) -> HttpResponse:
-    """Add a route. POST fields: language, queue, extra_candidates (codes separated by spaces), never_agree."""
+    """Add a route. POST fields: `language`, `queue`, `extra_candidates` (codes separated by spaces), `never_agree`."""
     if request.method == "GET":
         return manage_page(request, "route", entered={})
     try:
@@ -220,7 +220,7 @@ def new_route(request: UserRequest) -> HttpResponse:
 
 
 def route(request: UserRequest, language: str) -> HttpResponse:
-    """Show or change a route. POST fields: those of `new_route` except language."""
+    """Show or change a route. POST fields: the same as for `new_route`, except `language`."""
     language_route = language_routes.route_of(language)
     if request.method == "GET":
         values = {name: getattr(language_route, name) for name in ("queue", "never_agree")}
@@ -272,7 +272,7 @@ MINOR, MAJOR = "minor", "major"
 
 
 def preview(request: UserRequest, task: Task) -> HttpResponse:
-    """Show the guidelines as annotators will see them. POST fields: those of `add`."""
+    """Show the guidelines as annotators will see them. POST fields: the same as for `add`."""
     text, language = request.POST.get("text", ""), request.POST.get("language", "")
     fault = guidelines_fault(text)
     result = {"refusal": f"The guidelines {fault}."} if fault else {"preview": render_markdown(text)}
@@ -288,7 +288,7 @@ def add(request: UserRequest, task: Task) -> HttpResponse:
     POST fields:
     language: code of the language
     text: Markdown
-    change: minor or major
+    change: `minor` or `major`
     after: primary key of the version that the edited text is based on
     """
     posted = request.POST
@@ -397,7 +397,7 @@ def _webhooks_table(rows: Iterable[Webhook], sort: str) -> Table:
 def new_webhook(request: UserRequest) -> HttpResponse:
     """Register a webhook. The secret is shown only in the response to this request.
 
-    POST fields: url, event (one or more), task (name; empty for all tasks)
+    POST fields: `url`, `event` (one or more), `task` (a task's name; empty for all tasks)
     """
     values = {"url": text_of(request.POST, "url"), "task": text_of(request.POST, "task")}
     chosen = request.POST.getlist("event")

@@ -231,9 +231,9 @@ KEPT = 30  # lifetime of cached counts, in seconds
 
 
 def _counts(task: Task, annotator: Annotator, case: str) -> tuple[Counter[str], Counter[str]]:
-    """Count an adjudicator's cases by kind of case, and those that match `case` by the language of their queues.
+    """Count an adjudicator's cases, first by kind of case, then by the language of their queues.
 
-    case: kind of case (a key of CASES); "" for all
+    case: the kind of case to count by language (a key of CASES); "" for all
     """
     key = f"cases-{task.pk}-{annotator.pk}-{case}"
     cached: tuple[Counter[str], Counter[str]] | None = cache.get(key)
@@ -275,8 +275,8 @@ def place(unit: Unit, annotator: Annotator, case_filter: CaseFilter) -> dict[str
     Keys of the result:
     number: position of the unit, starting at 1; None if the unit is not in the list
     of: length of the list
-    previous, next: primary keys of the units before and after it, None at the ends of the list
-    first: primary key of the first unit in the list other than this unit; None if there is none
+    previous, next: primary keys of the units before and after it; None at the ends of the list
+    first: primary key of the list's first unit, not counting this unit; None if there are no other units
     """
     positions, own_position = case_filter.order(unit.task, annotator), adjudication.sort_key(unit, annotator)
     index = bisect_left(positions, (own_position,))
@@ -292,11 +292,11 @@ def place(unit: Unit, annotator: Annotator, case_filter: CaseFilter) -> dict[str
 
 
 def next_to_adjudicate(task: Task, case_filter: CaseFilter, place: dict[str, Any], decided: Judgment) -> str:
-    """Return the URL of the next unit in the filtered list, or of the list itself if it has no other units.
+    """Return the URL of the next unit in the filtered list. If it has no other units, return the list's own URL.
 
     After the last unit, the list starts again with the units that the adjudicator has skipped.
 
-    place: result of `place` from before the decision, because the decision can change the list
+    place: result of `place` before the decision, because the decision can change the list
     """
     unit = place["next"] or place["first"]
     address = reverse("adjudicate", args=[task.name, unit]) if unit else reverse("adjudication", args=[task.name])

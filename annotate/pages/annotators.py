@@ -28,7 +28,7 @@ from annotate.work.backlog import progress_of
 from annotate.work.judgments import posted_answer
 from annotate.work.permit import Permit, acting, permit_of
 
-# Defaults for names that most pages don't set. Django templates are slow to find that a name is missing.
+# Defaults for names that most pages don't set. Looking up a missing name is slow in Django templates.
 _UNSET = dict.fromkeys(("refusal", "outcome", "changing", "comment", "flagged", "held"), "")
 
 

@@ -286,7 +286,7 @@ def change_panel(
     if task.vocabulary_id is None:
         return {}
     # How concepts were found is stored only for some changed answers. It is never shown for changed answers, because
-    # annotators must not learn for which ones it is stored.
+    # annotators must not learn which of the answers have it.
     ways = {} if latest_change else dict(judgment.chosen.order_by("pk").values_list("concept__key", "way"))
     current_concepts = {
         key: ways.get(key, "")
@@ -323,7 +323,7 @@ def decision_panel(unit: Unit, annotator: Annotator, blind: bool, posted: QueryD
 
 
 def _undone_concepts(unit: Unit, annotator: Annotator) -> dict[str, str]:
-    """Return the concepts of the annotator's last undone answer to a unit: how each was found, by concept key."""
+    """Return how the concepts in the annotator's last undone answer to a unit were found, by concept key."""
     own_judgments = Judgment.objects.filter(unit=unit, annotator=annotator, kind=Judgment.ANSWER, voided_by=None)
     last = own_judgments.exclude(voided_at=None).order_by("-pk").first()
     ways = last.chosen.order_by("pk").values_list("concept__key", "way") if last else ()

@@ -205,8 +205,8 @@ def refusal_page(request: PageRequest, error: Refusal, way: tuple[str, str] | No
     # Don't link to a page that would refuse a stopped annotator again.
     context["paused"] = isinstance(error, Paused | EnoughToday)
     context["consent"] = isinstance(error, NotAgreed)
-    # If an operation of a test was refused, link to the qualification page, which shows the next step. If that page was
-    # refused itself, don't link to it.
+    # If an operation of a test was refused, link to the qualification page, which shows the next step. Don't link to
+    # that page if the page itself was refused.
     if name.startswith("qualification-"):
         context["qualification"] = reverse("qualification", args=[address.kwargs["task"], address.kwargs["language"]])
     if not request.htmx:

@@ -87,8 +87,7 @@ def _styles(kind: Kind) -> str:
 def _question(lease: Lease, permit: Permit) -> dict[str, Any]:
     """Return the template context of the question.
 
-    A placeholder replaces the concept picker, because the preview doesn't access the database, which contains the
-    vocabularies.
+    A placeholder replaces the concept picker, because its vocabularies are in the database, which previews don't read.
     """
     kind, item = permit.task.kind, lease.unit.item
     sides = next(filter(None, (control.invented_sides(kind) for control in kind.hooks["invented_sides"])), None)
@@ -104,8 +103,9 @@ def usual_language(kind: Kind) -> str:
 
 
 def languages_of(kind: Kind) -> Sequence[str]:
-    """Return a preview's possible languages: the kind's own, followed by its labels or, if these are not languages, by
-    all languages.
+    """Return a preview's possible languages: the kind's own languages, then its labels.
+
+    If the labels are not languages, all languages follow instead.
     """
     return [*kind.languages, *(kind.labels if kind.labels_are_languages else LANGUAGES)]
 

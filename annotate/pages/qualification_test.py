@@ -167,7 +167,7 @@ def _show(
 
 
 def _steps(standing: qualification_control.Standing) -> list[tuple[str, bool]]:
-    """Return the steps to a qualification as (name, is_current) tuples; an empty list if no test is needed."""
+    """Return the steps towards a qualification as (name, is_current) tuples; an empty list if no test is needed."""
     if standing.step == qualification_control.NONE_NEEDED:
         return []
     current_place = {qualification_control.READ: 0, qualification_control.PRACTICE: 1}.get(standing.step, 2)

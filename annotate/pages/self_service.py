@@ -175,7 +175,7 @@ def _by_day(rows: list[dict[str, Any]]) -> list[tuple[date, list[dict[str, Any]]
 def change(request: UserRequest, permit: Permit, judgment: int) -> HttpResponse:
     """Show the form that changes an answer, or change it.
 
-    POST fields: answer, reason, comment and do, as in `annotators.judge`
+    POST fields: `answer`, `reason`, `comment` and `do`, as in `annotators.judge`
     """
     own_answer, refusal = _own_answer(permit, judgment), None
     if "do" in request.POST:

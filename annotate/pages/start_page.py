@@ -38,7 +38,7 @@ def home(request: UserRequest) -> HttpResponse:
 
     Managers who don't annotate are redirected to the manager dashboard.
 
-    ?all=: show all tasks; by default, show the first LISTED tasks with work or a test, and the first LISTED without
+    ?all=: show all tasks; by default, show up to LISTED tasks with work or a test, and up to LISTED other tasks
     """
     annotator = annotator_of(request.user)
     if annotator is None and may(request.user, "manage"):

@@ -199,7 +199,7 @@ class Rankings(Iterable[Ranking]):
         return np.where(starts < ends, np.append(self.codes, np.int16(_NO_VOTE))[starts], np.int16(_NO_VOTE))
 
     def from_score(self, least: float) -> "Rankings":
-        """Return the rankings, with no languages for texts whose first language has a score below `least`."""
+        """Return rankings in which a text has no languages if its first language has a score below `least`."""
         if not least:
             return self
         lengths = np.diff(self.offsets)
@@ -257,8 +257,8 @@ def _langid_codes() -> NDArray[np.int16]:
 def detect_langid(texts: Sequence[str], k: int) -> Rankings:
     """Run langid.py (Lui and Baldwin, 2012). The score is the language's probability among langid.py's 97 languages.
 
-    Languages are ranked by log-probability. langid.py's own rank() uses probabilities, and for a longer text, all but
-    the highest underflow to 0, so that it returns the other languages in alphabetical order.
+    Languages are ranked by log-probability. langid.py's own rank() uses probabilities. For longer texts, all except the
+    highest underflow to 0, so rank() returns the other languages in alphabetical order.
     """
     codes = _langid_codes()
     model = langid_model()

@@ -34,7 +34,7 @@ _CONSONANT = re.compile(
     "\u0b5d\u0b5f\u0b71\u0c15-\u0c28\u0c2a-\u0c39\u0c58-\u0c5a\u0d15-\u0d3a]"
 )
 _VIRAMAS = "\u094d\u09cd\u0acd\u0b4d\u0c4d\u0d4d"
-# The characters of scripts without spaces between words, for a set in a pattern: Thai, Lao, Myanmar, Khmer, Kana, Han.
+# Scripts without spaces between words, as a character set for patterns: Thai, Lao, Myanmar, Khmer, Kana, Han.
 UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
 _UNSPACED = re.compile(f"[{UNSPACED}]")
 _L, _V, _T, _LV, _LVT = "L", "V", "T", "LV", "LVT"

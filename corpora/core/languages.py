@@ -31,7 +31,7 @@ class Language:
     code: str
     name: str  # English name
     autonym: str  # the language's own name for itself
-    langid: str = ""  # this detector's codes for the language, separated by spaces; "" if it has none
+    langid: str = ""  # each detector's own codes for the language, separated by spaces; "" if it has none
     cld2: str = ""
     fasttext: str = ""
     labels: tuple[str, ...] = ()
@@ -49,7 +49,7 @@ class _Languages(UserDict[str, Language]):
     Iteration yields the listed languages, then those added by add_names in this process. All other languages in the
     registry are also members and can be looked up, but are not iterated over.
 
-    Adding a language replaces `data` instead of modifying it, so that a thread can iterate while another adds one.
+    Adding a language replaces `data` instead of modifying it. One thread can therefore iterate while another adds.
     """
 
     def __contains__(self, code: object) -> bool:
@@ -104,7 +104,7 @@ def confusable_with(code: str) -> frozenset[str]:
 
 
 def finer(code: str) -> tuple[str, ...]:
-    """Return the labels covered by a coarse code: its listed labels, then those added under it in this process."""
+    """Return the labels covered by a coarse code: its listed labels, then labels added under it in this process."""
     listed = LANGUAGES[code].labels if code in LANGUAGES else ()
     return (*listed, *(added.code for added in LANGUAGES.data.values() if added.under == code))
 
@@ -132,7 +132,7 @@ def published_code(language: str, languages: Iterable[str]) -> str:
 FASTTEXT_PREFIX = "__label__"
 # Macrolanguages with a single label for all of their varieties. To distinguish varieties, add them from a file.
 _ONE_LABEL = ("ar", "no")
-# Our label codes for languages where they differ from CLDR's codes.
+# CLDR's code -> our label code, where they differ.
 _OWN_CODES = {"fil": "tl", "hbs": "sh", "bih": "bho"}
 # Codes that stand for different languages in different standards, with the codes to write instead.
 _AMBIGUOUS = {"als": ("sq (Albanian)", "gsw (Swiss German)")}

@@ -53,8 +53,8 @@ _INVISIBLE = (
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff"
     "\u0305\u0332-\u0338\u20d0-\u20f0"
 )
-# Scripts in which zero-width joiners and non-joiners are part of the spelling, such as those of Persian and Malayalam.
-# In these scripts, they are kept, because the detectors were trained on them. Elsewhere, as in emoji, they are removed.
+# Scripts that need zero-width joiners and non-joiners for spelling, for example in Persian and Malayalam. In these
+# scripts, joiners are kept, because the detectors were trained on them. Elsewhere, as in emoji, they are removed.
 _JOINED = "\u0600-\u109f\u1780-\u18af\ua840-\ua9ff\uaa60-\uaa7f\U00011000-\U00011fff"
 _UNSEEN = re.compile(f"[{_INVISIBLE}]|(?<![{_JOINED}])[\u200c\u200d]+|[\u200c\u200d]+(?![{_JOINED}\u200c\u200d])")
 
@@ -121,7 +121,7 @@ def letters_alone(cleaned: Sequence[str]) -> list[str]:
 
 
 def count_letters(cleaned: Sequence[str]) -> NDArray[np.int64]:
-    """Count the letters and marks (Unicode categories L and M) in each cleaned text that are evidence of its language.
+    """Count the letters and marks (Unicode categories L and M) that are evidence of each cleaned text's language.
 
     Hashtags are not counted, because they are used across languages. A sequence that is repeated three or more times in
     a row is counted once. Otherwise, detectors could agree on laughter or bare hashtags, which have no language.

@@ -1,7 +1,7 @@
 """Validate source records and convert them to the form in which a corpus stores them. This module reads no files.
 
-A record is either a post with a single text, or has several named fields and a declared language. A record that breaks
-a rule is rejected with a message for the source's maintainer.
+A record is either a post, which is a single text, or a set of named fields with a declared language. A record that
+breaks a rule is rejected with a message for the source's maintainer.
 """
 
 import hmac
@@ -29,7 +29,7 @@ MAX_ID = 200
 MAX_LABEL = 100
 MAX_URL = 2000
 
-# A spreadsheet runs a cell as a formula if it starts with one of these characters. Exports put AS_TEXT in front of it.
+# Spreadsheets run a cell as a formula if it starts with one of these characters. Exports put AS_TEXT before such cells.
 FORMULA = ("=", "+", "-", "@")
 AS_TEXT = "'"
 TEXT_COLUMNS = "begins_with_apostrophe"  # in exported tables, the column that lists each row's protected columns
@@ -126,7 +126,7 @@ def read_labels(value: object) -> tuple[str, ...]:
     value: a list, a string with a JSON array, or a string of labels separated by semicolons; an empty list or string
         means no labels
 
-    Raise RecordError if the value is missing or of a different type, or if a label is invalid.
+    Raise RecordError if the value is missing or has another type, or if a label is invalid.
     """
     if value is None or (isinstance(value, float) and is_missing(value)):
         raise RecordError("The label is missing. Write an empty string or list if a record has no label.")
@@ -334,7 +334,7 @@ _KINDS = {bool: "true or false", int: "a number", float: "a number", str: "a str
 
 
 def read_number(value: object) -> float | None:
-    """Return the value as a number; None if it is empty, or NaN if it is not a number."""
+    """Return the value as a number. Return None if the value is empty, and NaN if it is anything else."""
     if value in (None, ""):
         return None
     try:

@@ -75,8 +75,8 @@ def register(voter: Voter) -> Voter:
 def load() -> None:
     """Register the voters of installed packages.
 
-    Each entry point in the group `assay.voters` must name a subclass of Voter. Packaged voters are registered last if
-    their package is installed, unless another voter has their name.
+    Each entry point in the group `assay.voters` must name a subclass of Voter. The voters in PACKAGED are registered
+    last, if their package is installed and no other voter has their name.
     """
     install("assay.voters", lambda voter: register(voter()))
     for packaged in PACKAGED:
@@ -230,7 +230,7 @@ def _cld3() -> Any:
 class CLD3(PackagedVoter):
     """Google's Compact Language Detector 3, a small neural network. It returns one language with its probability.
 
-    It removes repeated words first, and returns Japanese with 0.78 if nothing is left. This is not a vote.
+    It first removes repeated words. If nothing is left, it returns Japanese with 0.78, which doesn't count as a vote.
     """
 
     name, title, package, module, min_score = "cld3", "CLD3", "cld3-py", "gcld3", 0.5
@@ -297,7 +297,7 @@ PACKAGED: tuple[type[PackagedVoter], ...] = (Py3Langid, CLD3, Heliport)
 # --- Panels.
 
 FEWEST, MOST = 2, 7  # fewest and most voters that a panel can have
-# The number of a ranked predictor's labels that count as its vote. It is the same as the detectors' default.
+# How many of a ranked predictor's labels count as its vote. Detectors also return this many by default.
 RANKS = 3
 
 
@@ -305,7 +305,7 @@ class Panel(NamedTuple):
     """The voters of a task.
 
     voters: names of registered voters, and of imported predictors as NAME@VERSION
-    agree: number of voters that must rank the same label first to settle it; more than half of all voters
+    agree: how many voters must rank the same label first to settle it; always more than half of all voters
     """
 
     voters: tuple[str, ...]

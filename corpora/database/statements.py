@@ -33,7 +33,7 @@ class Json(str):
     """A value for a JSON field that has already been serialized."""
 
 
-# A function that gets the column values of a row, and (index, converter) pairs for those that need conversion.
+# A function that gets a row's column values, and (index, converter) pairs for the values that need conversion.
 Columns = tuple[Callable[[Model], tuple[Any, ...]], list[tuple[int, Callable[[Any], Any]]]]
 
 
@@ -64,8 +64,8 @@ class JsonRows(Aggregate):
 class _CompiledQuery:
     """A query's SQL, and everything needed to convert its rows.
 
-    number: number of arguments of each call
-    cache_size: number of converted rows to cache, 0 for none
+    number: number of arguments per call
+    cache_size: number of converted rows to cache; 0 for none
     """
 
     def __init__(self, queryset: QuerySet[Any, Any], number: int, cache_size: int) -> None:
@@ -152,8 +152,8 @@ def prepared(build: Callable[..., QuerySet[Any, Any]], *, cache_size: int = 0) -
 
     build: function to decorate. Its arguments can be keys, texts, numbers, booleans and times, and it must only pass
         them on to the query. Values that change between calls, such as the current time, must be arguments.
-    cache_size: number of rows that each thread caches, for rows that rarely change. While a row's values are the same,
-        all calls return the same instance, which must not be modified.
+    cache_size: number of rows that each thread caches, for rows that rarely change. As long as a row's values don't
+        change, all calls return the same instance, which must not be modified.
     """
 
     @wraps(build)
@@ -198,11 +198,11 @@ def run_sql(sql: str, values: Sequence[Any]) -> None:
 
 def _cursor() -> tuple[Any, Any]:
     """Return the connection and the driver's cursor, or Django's if statements are logged or wrapped, as in tests."""
-    # Look up the connection on every call, because a thread has a second one in an event loop.
+    # Look up the connection on every call, because a thread with an event loop has a second connection there.
     database: Any = connections[DEFAULT_DB_ALIAS]
     if database.queries_logged or database.execute_wrappers:
         return database, database.cursor()
-    # As Django does before it runs a statement.
+    # Django does the same before it runs a statement.
     database.close_if_health_check_failed()
     if _state.cursor is None or _state.cursor.connection is not database.connection:
         database.ensure_connection()

@@ -157,7 +157,7 @@ def _samples(
     check_size_and_seed(size, seed)
     manifest = manifest_of(corpus.name)
     check_posts(corpus.name, manifest)
-    # The item of a post includes its votes, so votes are needed even if the draw uses imported predictions.
+    # A post's item includes its votes, so votes are needed even if the draw uses imported predictions.
     check_votes(corpus.name, manifest)
     predictions = check_complete(corpus.name, predictor, manifest)
     with explain_full_disk("nothing was drawn"), open_predictions(corpus.name, predictor, manifest) as store:
@@ -328,7 +328,7 @@ def _frame(store: Store, design: Design, languages: list[str]) -> None:
 def _count_missing(store: Store, corpus_name: str, design: Design) -> dict[str, int]:
     """Count the posts without a time and, for recall-oriented draws, without an author.
 
-    Raise CorpusError if all posts lack them, or if no post that has them is in the history or in the window.
+    Raise CorpusError if all posts lack these values, or if no post with these values is in the history or the window.
     """
     (survey,) = store.fetch("design_survey")
     by_author = design.name == "recall"

@@ -226,7 +226,7 @@ def sample_contrasted(
     if system == rival:
         raise CorpusError(f"--systems contains {system} twice. Specify two different predictors.")
     folded = _label_table(corpus.name, (system, rival), labels if of_records else None)
-    if not of_records:  # The item of a post includes its votes.
+    if not of_records:  # A post's item includes its votes.
         check_votes(corpus.name, manifest)
     with explain_full_disk("nothing was drawn"), open_predictions(corpus.name, system, manifest, other=rival) as store:
         store.rows("folded", folded)

@@ -170,7 +170,7 @@ class Sample:
     """A draw that is not yet saved to the database.
 
     asked: number of posts requested
-    size: number of posts in the draw, including those of the draw that it extends
+    size: number of posts in the draw, including the posts of the draw that it extends
     parts: number of parts of the corpus in the frame, starting with the first part
     digest, detectors: see `frame_of`
     rows: rows returned by the query, in draw order
@@ -310,7 +310,7 @@ def sample_chosen(
     """Return a sample of chosen records for each language. For posts, return a single sample with language "".
 
     chosen: for each language, the chosen ids in order
-    frames: for each language, the number of rows that they were chosen from
+    frames: for each language, the number of rows that the ids were chosen from
     parameters: for each language, the parameters to store with the draw
     predictor: predictor whose labels were used, or ""
     """
@@ -485,8 +485,8 @@ def _compare_votes(redrawn: Iterable[tuple[Any, Item]]) -> tuple[list[str], list
 
     redrawn: pairs of an unsaved item, with the current votes, and the stored item
 
-    Return the ids of items on which a voter's vote has changed, and the stored items to which votes from other voters
-    were added. The latter are not saved.
+    Return the ids of items with a changed vote, and the stored items that gained votes from other voters. These items
+    are changed in memory only.
     """
     differing, added = [], []
     for item, stored in redrawn:

@@ -111,8 +111,8 @@ class Store:
     def join_votes(self, voted: str, imported: Mapping[str, str]) -> None:
         """Define the `votes` view of the store's panel.
 
-        voted: view with the registered voters' votes, or "" for records, which they don't vote on
-        imported: for each imported voter, a view with its predictions, which can be ranked
+        voted: view with the registered voters' votes; "" for records, because these voters only vote on posts
+        imported: for each imported voter, a view with its predictions, ranked or not
 
         Like first_votes, this is not a query in sql/, because DuckDB and Spark have no common SQL for lists.
         """
@@ -134,8 +134,8 @@ class Store:
     def first_votes(self, voters: Iterable[str] = ()) -> None:
         """Define the `first_votes` view.
 
-        It has the columns `id` and `letters`, and two for each voter, such as `cld2` and `cld2_score`, with the voter's
-        first label (und if there is none) and its score.
+        Its columns are `id`, `letters`, and two per voter, such as `cld2` and `cld2_score`. These contain the voter's
+        first label (`und` if there is none) and the label's score.
 
         voters: names of the voters, by default those of the store's panel
         """
@@ -239,7 +239,7 @@ def open_store(
     parts: number of parts to include, starting with the first; None for all
     manifest: the corpus's manifest; None to load it
     engine: engine that overrides the setting ENGINE
-    panel: voters whose votes are in the `votes` view; callers check with predictions/panels.py that they have voted
+    panel: voters whose votes are in the `votes` view; callers first check (predictions/panels.py) that all have voted
     """
     open_engine = _open_duckdb if (engine or settings.ENGINE) == "duckdb" else _spark().open_spark
     manifest, directory = manifest or fetch_manifest(name), corpus_dir(name)

@@ -80,8 +80,8 @@ class Store:
     def join_votes(self, voted: str, imported: Mapping[str, str]) -> None:
         """Define the `votes` view of the store's panel.
 
-        voted: view with the registered voters' votes, or "" for records, which they don't vote on
-        imported: for each imported voter, a view with its predictions, which can be ranked
+        voted: view with the registered voters' votes; "" for records, because these voters only vote on posts
+        imported: for each imported voter, a view with its predictions, ranked or not
         """
         frame = self.session.table(voted or "posts")
         letters = F.col("letters") if voted else F.lit(0).alias("letters")
@@ -97,8 +97,8 @@ class Store:
     def first_votes(self, voters: Iterable[str] = ()) -> None:
         """Define the `first_votes` view.
 
-        It has the columns `id` and `letters`, and two for each voter, such as `cld2` and `cld2_score`, with the voter's
-        first label (und if there is none) and its score.
+        Its columns are `id`, `letters`, and two per voter, such as `cld2` and `cld2_score`. These contain the voter's
+        first label (`und` if there is none) and the label's score.
 
         voters: names of the voters, by default those of the store's panel
         """

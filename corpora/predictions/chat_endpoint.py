@@ -22,7 +22,7 @@ from corpora.core import CorpusError
 
 OLLAMA = "http://127.0.0.1:11434/v1"
 LONGEST_REPLY = 1 << 20  # maximum size of a reply (bytes)
-LONGEST_QUOTE = 200  # maximum length of an endpoint's error message in ours (characters)
+LONGEST_QUOTE = 200  # maximum length of an endpoint's error message that our messages quote (characters)
 KEY_VARIABLE = "ASSAY_ENDPOINT_KEY"
 
 Token = tuple[str, float]  # a token's text and log-probability
@@ -33,7 +33,7 @@ class Reply:
     """The reply to a successful request, which may lack a usable answer.
 
     text: the model's answer
-    fault: reason if there is no answer, otherwise ""
+    fault: why there is no usable answer; "" if there is one
     tokens: the answer's tokens with their log-probabilities; empty if the endpoint returns none
     used: number of tokens that the request cost; None if the endpoint does not report it
     model: name of the model as reported by the endpoint
@@ -88,8 +88,8 @@ class Endpoint:
     def ask(self, request: Mapping[str, Any]) -> Reply:
         """Send a request once.
 
-        Raise NoReply if the request failed, NoLogProbabilities if it must be repeated without them, and CorpusError if
-        no request can succeed.
+        Raise NoReply if the request failed, NoLogProbabilities if it must be repeated without log-probabilities, and
+        CorpusError if no request can succeed.
         """
         try:
             status, headers, body = self._post(json.dumps(request).encode())

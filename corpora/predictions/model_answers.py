@@ -58,7 +58,7 @@ class Question:
         return _digest(self.model, prompt)
 
     def bound(self, prompt: str) -> int:
-        """Return an upper bound of a request's tokens, given that a token covers at least one byte of the prompt."""
+        """Return an upper bound on a request's tokens. Each token covers at least one byte of the prompt."""
         return len(prompt.encode()) + MARGIN + self.answer_tokens
 
     @property
@@ -128,7 +128,7 @@ def strip_thoughts(answer: str) -> str:
 def label_in(answer: str, labels: Collection[str]) -> str | None:
     """Return the label in an answer, or None if the answer contains anything else.
 
-    Case, and white space, quotation marks, emphasis and full stops around the label are ignored.
+    Case is ignored, and so are white space, quotation marks, emphasis and full stops around the label.
     """
     if answer in labels:
         return answer
@@ -177,8 +177,8 @@ class Ledger:
 
     answers: answers by the prompt's key
     faulty: keys of prompts with an unreadable reply, for example from a proxy
-    spent: number of tokens of all completed requests; where the endpoint reports none, an upper bound
-    reported: number of these tokens that the endpoint reported
+    spent: tokens used by all completed requests; if the endpoint doesn't report a request's tokens, their upper bound
+    reported: how many of these tokens the endpoint reported
     held: upper bounds of the pending requests' tokens, by the prompt's key
     """
 

@@ -196,7 +196,7 @@ class _Run:
     held_back: job that fits into the token limit only if pending requests cost less than their upper bounds
     busy: number of pending requests
     pause_until: time before which no request is sent
-    margin: largest excess of a request's tokens over its upper bound
+    margin: most tokens by which a request has exceeded its upper bound
     down: number of consecutive prompts without a reply
     unanswered: for each item without a reply, its job and the reason
     """
@@ -312,7 +312,7 @@ class _Run:
             raise result
 
     def _timeout(self) -> float | None:
-        """Return how long to wait for a result (seconds), or None if no request can be sent until it arrives."""
+        """Return how long to wait for a result (seconds); None if no request can be sent until a result arrives."""
         now = time.monotonic()
         is_full = self.busy == self.limits.at_once or self.held_back is not None
         if self.busy and (is_full or not (self.waiting or self.pause_until > now)):

@@ -84,7 +84,7 @@ class VoteCount(NamedTuple):
     """The number of items with the same first votes.
 
     votes: each voter's first label, always with a score of 1
-    letters: the requested minimum for long texts, 0 for short ones
+    letters: the requested minimum (`least_letters`) for long texts, 0 for short texts
     posts: number of items
     """
 

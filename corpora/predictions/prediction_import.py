@@ -69,7 +69,7 @@ def import_predictions(
 
     Importing the same file again has no effect.
 
-    declared: the labels that unknown labels stand for (prediction_rows.py)
+    declared: our equivalents of the classifier's unknown labels (prediction_rows.py)
     columns: column names of the file, by our field names
     progress: called with the number of bytes read
 

@@ -25,7 +25,7 @@ from corpora.storage.intake import duplicate_ids, require_valid, validate_rows
 FIELDS = ("id", "label", "score")
 OBLIGATORY = ("id", "label")
 
-Mapped = Mapping[str, tuple[str, ...]]  # our labels by the classifier's label that stands for them
+Mapped = Mapping[str, tuple[str, ...]]  # classifier's label -> our equivalent labels
 Prediction = tuple[str, str, float | None]  # id, label, score
 
 
@@ -95,8 +95,8 @@ def read_label(value: object, declared: Mapped, also: Collection[str] = ()) -> t
 
     A declared label with a single target is renamed to its target.
 
-    also: valid labels in addition to language codes, und and declared labels; EVERY_LABEL for records, where an empty
-        label means und
+    also: valid labels in addition to language codes, `und` and declared labels; EVERY_LABEL for records. An empty label
+        of a record means `und`
 
     Raise RecordError for the first fault in the label.
     """

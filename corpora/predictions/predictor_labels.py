@@ -1,8 +1,8 @@
 """Predictors, and the labels that they assign to the posts of a corpus.
 
 A predictor is a detector that voted, the majority of the default panel, or a set of imported predictions
-(prediction_import.py). It can assign coarse classes, which stand for several labels, as zh stands for zh-CN and zh-TW.
-Ranked predictors can be looked up here by name, but their labels are read by rankings.py.
+(prediction_import.py). It can assign coarse classes, each of which stands for several labels: `zh` stands for `zh-CN`
+and `zh-TW`. Ranked predictors can be looked up here by name, but their labels are read by rankings.py.
 """
 
 from collections.abc import Iterable, Iterator, Mapping
@@ -112,7 +112,7 @@ def check_name(name: str, version: str, manifest: Manifest, *, ranked: bool = Fa
 
 
 def can_assign(predictor: Predictor, code: str) -> bool:
-    """Return whether a built-in predictor can assign a code. For the majority, more than half of the detectors must."""
+    """Return whether a built-in predictor can assign a code. The majority needs more than half of its detectors."""
     detectors = predictor.detectors
     return 2 * sum(code in VOTERS[detector].languages for detector in detectors) > len(detectors)
 
@@ -218,7 +218,7 @@ def triggers(corpus_name: str, predictor: Predictor) -> dict[str, int]:
 
 
 def count_differing(corpus_name: str, predictor: Predictor, other: Predictor) -> dict[str, int]:
-    """Count the posts to which the predictor assigns each label, while `other` assigns a different one."""
+    """Count the posts that the two predictors label differently, by the first predictor's label."""
     with (
         explain_full_disk("the predictions were not counted"),
         open_predictions(corpus_name, predictor, other=other) as store,

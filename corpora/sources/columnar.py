@@ -1,7 +1,7 @@
 """Read rows from Parquet files, Arrow files and Excel workbooks, in batches so that a file need not fit into memory.
 
-Arrow files are IPC files (.arrow, .feather) or IPC streams, and are memory-mapped. Of an Excel workbook, only the first
-sheet is read, with cells as they would appear in a CSV file.
+Arrow files are IPC files (.arrow, .feather) or IPC streams, and are memory-mapped. Only the first sheet of an Excel
+workbook is read. Its cells become the same text as in a CSV file.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -43,7 +43,7 @@ def rows_of(
 ) -> Iterator[Row]:
     """Yield each row, as (number, values by field) or (number, Fault).
 
-    places: (field, column index) of each field
+    places: a (field, column index) pair for each field
     longest: maximum length of a text (characters)
     progress: called with the number of bytes read
     """
@@ -162,7 +162,7 @@ def _simplify(column: pa.Array) -> pa.Array:
 
 
 def _values(column: pa.Array, longest: int, *, at_once: bool) -> Iterable[Any]:
-    """Return the values of a column. Unreadable values are replaced by a Fault, and too long ones by _TOO_LONG."""
+    """Return the values of a column. Replace unreadable values with a Fault, and overlong values with _TOO_LONG."""
     if at_once and pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if at_once and not pa.types.is_nested(column.type):

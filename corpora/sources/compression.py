@@ -135,7 +135,7 @@ def _damage() -> Iterator[None]:
 
 
 def members_of(path: Path) -> list[str]:
-    """Return the names of the files in a ZIP file, without hidden files, or an empty list if it is not a ZIP file."""
+    """Return the names of the non-hidden files in a ZIP file. For any other file, return an empty list."""
     try:
         with zipfile.ZipFile(path) as archive:
             return _files_in(archive)
@@ -216,9 +216,9 @@ def format_of(path: Path) -> str | None:
 
 
 def format_inside(path: Path, named: str | None = None) -> str | None:
-    """Detect a file's format from its first bytes. Return None if they don't show it.
+    """Detect a file's format from its first bytes. Return None if they don't reveal it.
 
-    named: format according to the file's name; only if it is None, the content is checked for a table
+    named: format that the file's name suggests; if it is None, the content is also checked for a table
     """
     try:
         with path.open("rb") as raw:

@@ -34,7 +34,7 @@ class StoryError(ValueError):
 
 
 def read_stories(path: Path, longest: int, progress: Progress) -> Iterator[Row]:
-    """Yield (number, COLUMNS) for each story, sorted by name. If a story cannot be read, yield (number, Fault).
+    """Yield (number, values by column) for each story, sorted by name. For an unreadable story, yield (number, Fault).
 
     longest: maximum size of a story (bytes)
 
@@ -63,7 +63,7 @@ def _files_of(path: Path, longest: int) -> Iterator[tuple[str, bytes | None]]:
 
 
 def read_story(key: str, content: bytes) -> dict[str, Any]:
-    """Parse a story. Return its COLUMNS, without those that are missing.
+    """Parse a story. Return the values of those COLUMNS that the story has.
 
     Raise StoryError if the content is not a story.
     """
@@ -143,7 +143,7 @@ def terms_of(
 ) -> tuple[tuple[str, ...], str, str]:
     """Return the fields, the language and the label column for an import.
 
-    Missing values are replaced: fields with those of the corpus, and all others with the document format's defaults.
+    Missing fields are taken from the corpus. Other missing values are the document format's defaults.
 
     manifest: the corpus's manifest; None for a new corpus
     fields, language, labels: the user's values, or empty values

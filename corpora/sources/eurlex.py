@@ -23,7 +23,7 @@ from corpora.storage.layout import files_in, name_of
 
 # The keys of an act as published, in order.
 KEYS = ("celex_id", "uri", "type", "title", "header", "recitals", "main_body", "attachments", "concepts")
-# The keys whose values form the text of an act in the published reader (lmtc-eurlex57k, json_loader.py).
+# The published reader (lmtc-eurlex57k, json_loader.py) forms an act's text from the values of these keys.
 TEXTS = ("header", "recitals", "main_body", "attachments")
 # In EURLEX57K, 99.4% of the acts have at most this many concepts, and systems are evaluated on at most this many.
 MOST_CONCEPTS = 10
@@ -48,7 +48,7 @@ def split_articles(text: str) -> list[str]:
 
 
 def published_act(row: Mapping[str, Any]) -> dict[str, Any]:
-    """Convert a record back to the form in which EURLEX57K was published, with the keys KEYS.
+    """Convert a record back to EURLEX57K's published form, whose keys are listed in KEYS.
 
     row: id, url, fields and declared labels of a record
     """
@@ -64,7 +64,7 @@ LEVELS = ("all_levels", "level_1", "level_2", "level_3")
 FIELDS_OF_MULTI = ("body", "celex_id", "split")
 COLUMNS_OF_MULTI = ("id", "language", *FIELDS_OF_MULTI, *LEVELS, "posted_at")
 
-_RENAMED = {"type": "document_type", "concepts": "eurovoc_concepts"}  # keys that were renamed, with their new names
+_RENAMED = {"type": "document_type", "concepts": "eurovoc_concepts"}  # old key -> new key
 _MULTI = ("celex_id", "publication_date", "text", "eurovoc_concepts")
 _SPLITS = {"train", "dev", "test"}
 # An act's number; its file name if the file contains only this act, otherwise ""; the split according to the name of
@@ -73,10 +73,9 @@ _Act = tuple[int, str, str, bytes | Fault]
 
 
 def read_acts(path: Path, longest: int, progress: Progress) -> Iterator[Row]:
-    """Yield (number, COLUMNS) for each act. If an act cannot be read, yield (number, Fault).
+    """Yield (number, values by column) for each act. If an act cannot be read, yield (number, Fault).
 
-    In a folder or ZIP file, acts are numbered in the order of the file names. In a JSON Lines file, the number is the
-    line number.
+    In a folder or ZIP file, acts are numbered in file name order. In a JSON Lines file, the number is the line number.
 
     longest: maximum size of an act (bytes)
 
@@ -133,7 +132,7 @@ def _too_long(longest: int) -> Fault:
 
 
 def _split(name: str) -> str:
-    """Return the split in the name of a folder or file, such as `train` for train.jsonl, or "" unless there is one."""
+    """Return the split that a folder or file is named after, such as `train` for train.jsonl; "" if there is none."""
     splits = _SPLITS.intersection(re.split(r"[^a-z]+", name.lower()))
     return splits.pop() if len(splits) == 1 else ""
 
@@ -143,7 +142,7 @@ def _with_name(name: object, reason: str) -> str:
 
 
 def _act(raw: Mapping[str, Any], file: str, split: str) -> dict[str, Any]:
-    """Return the COLUMNS of an act.
+    """Return an act's values of the COLUMNS.
 
     file: name of the file if it contains only this act, otherwise ""
     split: split according to the name of the folder or file, or ""
@@ -178,7 +177,7 @@ def _check_keys(act: Mapping[str, Any]) -> None:
 def _concepts(key: str, value: object) -> list[str]:
     """Return the concept ids unchanged.
 
-    Raise RecordError if an id is repeated or surrounded by spaces, because a corpus would silently remove these.
+    Raise RecordError for repeated ids and for spaces around an id, which a corpus would silently remove.
     """
     if not isinstance(value, list):
         raise RecordError(f"{key} is {kind_of(value)}. It must be a list of strings.")
@@ -197,7 +196,7 @@ def _concepts(key: str, value: object) -> list[str]:
 
 
 def read_multilingual_acts(path: Path, longest: int, progress: Progress) -> Iterator[Row]:
-    """Yield (number, COLUMNS_OF_MULTI) or (number, Fault) for each language version of each act.
+    """Yield (number, values by column) or (number, Fault) for each language version of each act.
 
     The language versions are numbered consecutively.
 
@@ -220,7 +219,7 @@ def read_multilingual_acts(path: Path, longest: int, progress: Progress) -> Iter
 
 
 def _multilingual(raw: Mapping[str, Any], split: str) -> Iterator[dict[str, Any] | Fault]:
-    """Yield the COLUMNS_OF_MULTI of each language version of an act, or a Fault if its text is invalid.
+    """Yield the COLUMNS_OF_MULTI for each language version of an act, or a Fault if the version's text is invalid.
 
     Raise RecordError if the act itself is invalid.
     """

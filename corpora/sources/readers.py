@@ -204,7 +204,7 @@ def _jsonl(path: Path, lines: Iterator[text.Line], columns: Columns) -> Iterator
 
 
 def _check_columns(path: Path, document: dict[str, Any]) -> None:
-    """Raise CorpusError if a file's only object is a table by columns, which pandas writes by default."""
+    """Raise CorpusError if a file's only object is a column-oriented table, which pandas writes by default."""
     values = list(document.values())
     by_index = len(values) > 1 and all(isinstance(value, dict) and value.keys() == values[0].keys() for value in values)
     if by_index or document.keys() == {"columns", "index", "data"}:

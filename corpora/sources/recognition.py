@@ -59,7 +59,7 @@ def guess(field: str, columns: Sequence[str]) -> str:
 def fault_of(field: str, column: str, preview: Sample) -> tuple[str, bool]:
     """Check whether the previewed values of a column can be parsed as a field.
 
-    Return the error message for the first faulty value, or "", and whether any value can be parsed.
+    Return the error message for the first faulty value ("" if there is none), and whether any value can be parsed.
     """
     fault, is_any_readable = "", False
     if field not in READERS or column not in preview.columns:

@@ -625,9 +625,9 @@ def _is_western(text: bytes) -> bool:
 
 
 def _delimiter_of(path: Path, encoding: str) -> str:
-    """Detect the delimiter: the one that gives most of the first records as many cells as the header.
+    """Detect the delimiter with which the largest share of the first records has the same width as the header.
 
-    If several delimiters fit equally well, return the one with the most columns.
+    If several delimiters fit equally well, return the delimiter that gives the most columns.
     """
     csv.field_size_limit(MAX_LINE)
     start = [

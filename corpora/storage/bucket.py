@@ -72,7 +72,7 @@ def _published(name: str) -> bytes | None:
 
 
 def _local_copy(directory: Path) -> bytes | None:
-    """Return the JSON object that was last published from, or fetched into, a folder, or None if there is none."""
+    """Return the JSON object that was last published from a folder or fetched into it; None if there is none."""
     with suppress(FileNotFoundError):
         return (directory / PUBLISHED).read_bytes()
     return None
@@ -193,7 +193,7 @@ def publish(name: str, directory: Path, manifest: dict[str, Any], paths: Iterabl
 
 @contextmanager
 def _one_publisher() -> Iterator[None]:
-    """Ensure that only one server at a time compares and writes a manifest, with a lock in their PostgreSQL."""
+    """Lock the servers' PostgreSQL database, so that only one server at a time compares and writes a manifest."""
     if connection.vendor != "postgresql":
         yield
         return

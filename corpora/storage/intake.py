@@ -179,7 +179,7 @@ def encoding_hint(path: Path, format: str, reason: str = NOT_UTF8) -> str:
 
     The advice ends with a space.
 
-    reason: why the first row was rejected; there is no advice unless the row is not UTF-8
+    reason: why the first row was rejected; there is advice only for a row that is not UTF-8
     """
     if "not UTF-8" not in reason or format in BINARY or not path.is_file() or zipfile.is_zipfile(path):
         return ""

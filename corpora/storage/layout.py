@@ -205,7 +205,7 @@ class Asked:
     hosts: hosts of the endpoints
     began, ended: times of the first and the last answer (ISO 8601, UTC)
     answers: number of answers; items with the same prompt share an answer
-    tokens: number of tokens reported by the endpoint; where it reports none, their upper bound
+    tokens: number of tokens used; where the endpoint reports none, their upper bound
     tokens_reported: number of tokens reported by the endpoint
     rejected: number of items without a valid answer, whose label is und
     """

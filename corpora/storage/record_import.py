@@ -262,7 +262,7 @@ def _check_header(path: Path, format: str, columns: Columns, terms: Terms) -> Ch
 
 
 def _columns(manifest: Manifest, terms: Terms) -> Columns:
-    """Return the column of each of the corpus's fields, and the required fields."""
+    """Return the columns to read for the corpus's fields, and which of the fields are required."""
     same_names = {column: column for column in records.columns_of(manifest.fields, manifest.declared)}
     declared = {records.DECLARED: terms.declared} if terms.declared else {}
     needed = records.needed_of(manifest.fields, terms.language, manifest.declared)

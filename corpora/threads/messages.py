@@ -57,8 +57,8 @@ REASONS = {
 # Reasons why a reply has no valid parent, so there is no pair.
 NO_PAIR = (UNKNOWN, CIRCLE)
 
-# The dates of the replies to keep: for `from` (inclusive) and `until` (exclusive), a day such as 2018-01-01 by
-# language. The day for "" applies to all languages that are not listed.
+# The dates of the replies to keep. The keys are `from` (inclusive) and `until` (exclusive), and each value maps
+# languages to a day such as 2018-01-01. The day for "" applies to all languages that are not listed.
 Dates = Mapping[str, Mapping[str, str]]
 FROM, UNTIL = "from", "until"
 
@@ -181,7 +181,7 @@ def _deleted(value: object) -> bool:
 
 
 def is_within(dates: Dates, language: str, posted_at: datetime | None) -> bool:
-    """Return whether a reply is within the dates for its language. If there are any, a reply without a date is not."""
+    """Return whether a reply is within the dates for its language. If dates are set, an undated reply is not."""
     start, end = (dates.get(bound, {}).get(language, dates.get(bound, {}).get("", "")) for bound in (FROM, UNTIL))
     day = f"{posted_at:%Y-%m-%d}" if posted_at else ""
     return start <= day and (not end or "" < day < end)
@@ -195,9 +195,9 @@ def is_notice(text: str) -> bool:
 def pair_text(message: str, reply: str) -> str:
     """Return the text for detecting a pair's language: the message and the reply on one line.
 
-    Addresses and mentions are kept, as in the article. Without them, the minimum certainty of 0.7 would be exceeded by
-    one more of the 1,791 oasst1 pairs without a deleted side, whose reply consists of two links, and by no more of the
-    11,926 pairs in the chatterbot corpus.
+    Addresses and mentions are kept, as in the article. Removing them would hardly matter. Only one more of the 1,791
+    oasst1 pairs without a deleted side would exceed the minimum certainty of 0.7 (its reply consists of two links), and
+    none of the 11,926 pairs in the chatterbot corpus.
     """
     return readable(f"{message} {reply}")
 

@@ -167,7 +167,7 @@ class ListedReplies:
         return next((key for key in ((language, reply), ("", reply)) if key in self.notes), None)
 
     def without(self, keys: Collection[tuple[str, str]]) -> list[dict[str, Any]]:
-        """Return the lines with other keys than these, in file order."""
+        """Return all lines except those with these keys, in file order."""
         return [{"line": line, "reply": key[1]} for key, line in self.lines.items() if key not in keys]
 
 
@@ -179,7 +179,7 @@ class Responses:
     most: maximum number of replies per language; the most frequent replies are chosen, and added replies come last
     of: split whose pairs are counted, or "all"
     struck, added: replies to remove, and replies to add
-    judged: reasons for replies that are rejected by a scorer
+    judged: replies that a scorer rejects, with the reasons
     random: number of random replies per language, which systems rank together with the reference
     """
 
@@ -285,8 +285,8 @@ def read_replies(path: Path, *, note: str, in_all_languages: bool) -> ListedRepl
 
 MOST = 3  # maximum number of suggested replies per message
 OF_LANGUAGE = "_model_responses.txt"
-# The language, or "" if it is not in the file's name; the message; and the reference, or None if there is none. Both
-# texts are comparison keys.
+# (language, message, reference). The language is "" if the file's name doesn't contain it. The reference is None if
+# there is none. The message and the reference are comparison keys.
 Key = tuple[str, str, str | None]
 
 
@@ -303,9 +303,9 @@ class SuggestedReplies:
 
     files: SHA-256 by file name
     replies: suggested replies for each message, with its reference if there is one
-    counts: counts for the report: `repeated` is the number of lines that contradict an earlier line with the same
-        message, which is used; `none` is the number of lines without replies; and `fewer` is the number of lines with
-        fewer replies than MOST
+    counts: numbers of lines for the report. `repeated` counts lines that contradict an earlier line with the same
+        message; the earlier line is used. `none` counts lines without replies, and `fewer` counts lines with fewer
+        replies than MOST
     """
 
     files: dict[str, str] = field(default_factory=dict)

@@ -114,7 +114,7 @@ class Disagreement:
     language: language declared in the files
     pairs: number of pairs with this declared language
     agreed: number of these pairs whose detected language matches it
-    most: most frequent detected language that does not match it, and its number of pairs
+    most: the most frequent detected language that does not match, and its number of pairs
     """
 
     language: str

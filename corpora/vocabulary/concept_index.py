@@ -92,7 +92,7 @@ def languages_for(vocabulary: Vocabulary, languages: Iterable[str]) -> list[str]
     return in_languages(vocabulary.languages, [*languages, "en", ""]) or vocabulary.languages
 
 
-# Texts by whether the label is preferred, and by language.
+# Label texts: is_preferred -> language -> text.
 _Labels = dict[bool, dict[str, str]]
 
 
@@ -214,9 +214,9 @@ def top_concepts(scheme: Scheme) -> QuerySet[Concept]:
 # --- Search for concepts by prefixes of words: "env pol" and "pol env" both find environmental policy.
 #
 # Each word of the query must be a prefix of a word in the same label. Two words of the query must match two different
-# words of the label, unless they are single letters. Preferred and alternative labels are searched. Their language must
-# be one that readers of the requested language or of English understand (corpora/core/language_tags.py), or unknown. If
-# the vocabulary has no such labels, all labels are searched. Accents, case and punctuation are ignored
+# words of the label, unless they are single letters. Preferred and alternative labels are searched if their language is
+# unknown, or if readers of the requested language or of English understand it (corpora/core/language_tags.py). If the
+# vocabulary has no such labels, all labels are searched. Accents, case and punctuation are ignored
 # (corpora/vocabulary/thesaurus.py).
 
 
@@ -242,7 +242,7 @@ def find(
     - labels that begin with the first word of the query come first
     - labels in the requested language, or in a related one, come first
     - shorter labels come first
-    - normalized text, and then the concept's id
+    - remaining ties are sorted by normalized text, and then by the concept's id
 
     also: additional languages to search, such as other languages that the annotator reads
 

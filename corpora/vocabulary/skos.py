@@ -69,7 +69,7 @@ def ids_of(addresses: Collection[str]) -> dict[str, str]:
 
     An id is the last segment of the URI, after / or #. It has more segments if the last one does not identify a
     concept, as in `#this`, or if several URIs share it. In the second case, the ids of all these URIs are extended.
-    Otherwise, the short id could belong to a different one of these URIs in a later version.
+    Otherwise, the short id could move to a different one of these URIs in a later version.
     """
     part_counts = {}
     for address in addresses:
@@ -141,9 +141,9 @@ def _links(graph: rdflib.Graph) -> _Links:
 
 
 def _nearest(node: Node, links: _Links) -> set[Node]:
-    """Return the directly broader concepts among those that `broaderTransitive` links to a node.
+    """Return the concepts directly above a node.
 
-    The property links a node to all concepts above it. A concept is omitted if it is also above another of them.
+    `broaderTransitive` links a node to all concepts above it. A concept above another of these concepts is omitted.
     """
     if not links[node, TRANSITIVE]:
         return set()
@@ -357,7 +357,7 @@ def _load_json_ld(path: Path, content: bytes, rejected: list[str]) -> Any:
 
 
 def _objects(document: Any) -> Iterator[tuple[dict[str, Any], str]]:
-    """Yield each object in a JSON document with its own id or that of the closest enclosing object with an id."""
+    """Yield (object, id) for each object in a JSON document. An object without an id has its parent's id."""
     ahead = [(document, "")]
     while ahead:
         value, about = ahead.pop()

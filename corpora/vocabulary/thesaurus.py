@@ -70,7 +70,7 @@ class Thesaurus:
 
     terms: concepts by id
     groups: schemes and domains by id
-    lengthened: URIs of concepts whose id has more than the last segment of the URI, by id
+    lengthened: URI by id, for concepts whose id is longer than the last segment of the URI
     unread: number of resources that were not imported, by type
     rejected: messages about labels that were left out
     """
