@@ -170,7 +170,7 @@ def _texts_of_corpus(manifest: Mapping[str, Any], ids: Sequence[str]) -> dict[st
 def _folds(documents: Sequence[Document], seed: str) -> Iterator[tuple[list[Document], list[Document]]]:
     """Yield the training and test documents of each fold.
 
-    Documents with equal texts, or that were drawn together, are in the same fold.
+    Documents that have equal texts or were drawn together are in the same fold.
     """
     fold_of: dict[str, int] = {}
     for component in components(splits.Row(row.id, row.language, row.apart) for row in documents):

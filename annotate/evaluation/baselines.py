@@ -141,7 +141,7 @@ def _add_to_card(folder: Path, manifest: Mapping[str, Any], result: Mapping[str,
 
 
 def with_section(card: str, section: str) -> str:
-    """Return the card with the section on baselines before its origin, replacing any earlier such section."""
+    """Insert the section on baselines before the card's section `Origin`. Any earlier version is replaced."""
     card = re.sub(rf"^{HEADING}\n.*?(?=^## )", "", card, flags=re.MULTILINE | re.DOTALL)
     before, origin, after = card.partition("## Origin\n")
     return f"{before}{HEADING}\n\n{section.strip()}\n\n{origin}{after}"

@@ -20,7 +20,7 @@ MEASURED_REASONS = ("no_majority", "skipped")
 class Reference(NamedTuple):
     """A reference label from blind answers.
 
-    chance: probability that a unit with this number of answers has a blind one.
+    chance: probability that a unit with this number of answers has at least one blind answer.
     """
 
     label: str
@@ -48,10 +48,10 @@ def has_suggested(manifest: Mapping[str, Any], corpus: str, source: str, is_same
 
 
 def build_reference(manifest: Mapping[str, Any]) -> ReferenceOf:
-    """Return a function that computes a row's reference label from its blind answers; None if it has none.
+    """Return a function that computes a row's reference label from its blind answers, or None if there are none.
 
-    Only the first valid answers are used, as many as were originally requested. The blind ones, given without a
-    suggestion, are aggregated as in the task. If that gives no label, one is drawn at random, seeded with the row's id.
+    Only the first valid answers are used, as many as were originally requested. Those given without a suggestion are
+    aggregated as in the task. If they do not decide a label, one of them is drawn at random, seeded with the row's id.
     """
     task = manifest["task"]
     aggregate = FORMS[task["form"]].aggregations[task.get("aggregation") or "majority"]

@@ -270,7 +270,7 @@ def _cell(joined: Joined, row: GoldRow, *, is_rechecked: bool) -> Cell:
     """Return the cell of a post in a uniform set. An unconfirmed label is treated as the detectors' guess.
 
     is_rechecked: whether adjudicators checked audited posts of the set. If so, the checks apply to all confirmations,
-        even those by several annotators, as in the audit report.
+        as in the audit report, even to confirmations by several annotators.
     """
     label, agreed, first_label = (joined.fold.get(code, code) for code in (row.label, row.agreed, row.first_label))
     predicted = joined.coarsen(joined.predictions[row.id], row.label)
@@ -387,7 +387,7 @@ def _has_unchecked_adjudicators(uniform: Uniform) -> bool:
 def list_short_labels(uniform: Uniform) -> str:
     """List the labels with too few annotated posts, with counts, as text; "" if there are none.
 
-    Each label needs LEAST_READ annotated posts and the set LEAST_READ_IN_ALL, or all posts if there are fewer.
+    Each label needs LEAST_READ annotated posts, and the set needs LEAST_READ_IN_ALL (or all posts if there are fewer).
     """
     agreed = {label: posts for label, posts in sorted(uniform.drawn.items()) if label}
     short = [
@@ -466,7 +466,7 @@ def _join_triggers(joined: Joined, gold: GoldSet, rows: list[GoldRow], subject: 
 def _asked(row: GoldRow) -> str:
     """Return the language that annotators were asked about.
 
-    Returns "" for a post labelled und in a published set, which does not show the language. It does not matter there,
-    because the predictor is wrong in any case.
+    A published set does not show this language for a post labelled `und`, so the result is "". The predictor is wrong
+    about such a post whatever the language.
     """
     return row.asked or (UND if row.label == negative(UND) else "" if row.label == UND else row.label)

@@ -47,7 +47,7 @@ def ids_of_corpus(name: str, languages: Collection[str] = (), limit: int | None 
 
     name: corpus name.
     languages: languages to include; all if empty.
-    limit: number of items in the corpus when the set was drawn; parts added later are skipped. None for all parts.
+    limit: number of items in the corpus when the set was drawn, to skip parts added later. None to include all parts.
     """
     manifest = fetch_manifest(name) if name else None
     if manifest is None:
@@ -113,7 +113,7 @@ class JudgedItems:
 def judged_units(units: Units, predictions: Predictions, frame: Collection[str] | None) -> JudgedItems:
     """Return the annotated units of a set with the judge's labels.
 
-    predictions: the judge's labels of the units, and its number of items per label outside the set.
+    predictions: the judge's labels of the units, and the number of items outside the set that it gave each label.
     frame: ids of the corpus's items, as returned by `unit_frame`.
 
     Raise EvaluationError if the judge did not label every item of the corpus, or if the units are not a sample of it.

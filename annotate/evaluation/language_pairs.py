@@ -3,7 +3,7 @@
 For example, de-en.prediction contains the predictions of a classifier trained on German and tested on English, and
 joint-en.prediction those of a classifier trained on all languages (Schwenk and Li 2018, table 3). Line n of a file is
 the prediction for line n of the test language's list of documents. In a set without such lists, it is the prediction
-for the nth row of the split test in this language.
+for row n of the test language in the split `test`.
 """
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -308,7 +308,7 @@ def list_path(gold: PublishedSet, language: str, name: str) -> str:
 
 
 def read_list(gold: PublishedSet, file: str) -> list[str]:
-    """Return the ids in an id list of a balanced set; none if the set does not have the list."""
+    """Return the ids in an id list of a balanced set; empty if the set does not have this list."""
     return (gold.folder / file).read_text(encoding="utf-8").split("\n")[:-1] if gold.files.get(file) else []
 
 

@@ -66,7 +66,7 @@ def bounds_note(bounds: Collection[float], *, signed: bool = False) -> str:
     return f"{low} to {high}, depending on the posts without a label"
 
 
-# What narrows an interval, and the command or option for it, by source of the interval's width.
+# For each source of an interval's width, what would narrow the interval, and the command or option for it.
 REMEDIES = {
     DRAW: ("a larger draw", "assay extend_task TASK"),
     UNREAD: ("more audited posts", "assay audit TASK --add N"),
@@ -78,7 +78,7 @@ REMEDIES = {
 
 
 def accuracy(joined: Joined) -> Iterator[Row]:
-    """Yield accuracy and naive accuracy, then each source's share of the width of accuracy's interval."""
+    """Yield accuracy and naive accuracy, then each error source's share of the accuracy interval's width."""
     assert joined.labelled is not None
     uniform, sources = joined.uniform_for(), dict[str, float]()
     assert uniform is not None
@@ -341,7 +341,7 @@ def precision(joined: Joined) -> Iterator[Row]:
 def recall_check(joined: Joined, placed: Collection[str] = ()) -> list[Row]:
     """Compare recall in the recall-oriented set with recall in other samples.
 
-    placed: ids of the uniform set's posts with a place, or with another field, which form a third sample.
+    placed: ids of the uniform set's posts that have a place (or another field). These posts form a third sample.
     """
     assert joined.uniform is not None
     pairs, elsewhere = {}, joined.uniform.posts.keys() - set(placed)
@@ -387,9 +387,9 @@ def balanced_precision(joined: Joined) -> Iterator[Row]:
 def error_analysis(joined: Joined, kept: KeptRows) -> dict[str, Any]:
     """Return the report's confusion matrix and list of errors.
 
-    The matrix is computed from the uniform set, weighted by stratum, or without one from the recall-oriented sets. The
-    errors are the posts that annotators labelled differently from the predictor. Each is listed once, with its text if
-    the set includes texts.
+    The matrix is computed from the uniform set, weighted by stratum. Without a uniform set, it is computed from the
+    recall-oriented sets. The errors are the posts that annotators labelled differently from the predictor. Each is
+    listed once, with its text if the set includes texts.
     """
     posts = joined.labelled.posts if joined.labelled else {}
     pairs = {key: (cell.truth, cell.predicted) for key, cell in posts.items() if cell.annotated}

@@ -60,7 +60,7 @@ class Measured:
 
     @property
     def bounds(self) -> tuple[float, float] | None:
-        """The interval's range over all possible labels of the missing posts, None if no post is missing."""
+        """The interval's range over all possible labels of the missing posts. None if no post is missing."""
         return bounds_of(self.extremes) if self.extremes else None
 
 
@@ -214,9 +214,9 @@ class Lone(NamedTuple):
 
 
 def lone_triggers(uniform: Uniform, label: str) -> Lone | None:
-    """Count the unannotated posts that the predictor but not the detectors label `label`, and bound its precision.
+    """Count unannotated posts that the predictor labels `label` but the detectors do not. Bound the label's precision.
 
-    Returns None without such posts, if precision cannot be estimated, or if its bounds differ by at most LEAST_GAP.
+    Returns None if there are no such posts, precision cannot be estimated, or its bounds differ by at most LEAST_GAP.
     """
     is_predicted, is_right = (lambda cell: cell.predicted == label), (lambda cell: cell.truth == label)
     if_wrong: list[Stratum] = []
@@ -311,8 +311,8 @@ def two_frames(
 def _combine_frames(part: Estimate, inside: Estimate, outside: Estimate) -> Estimate:
     """Combine the recall within reach with the recall out of reach.
 
-    If the recall out of reach is unknown, the value assumes that both are equal, and the interval allows any recall
-    there.
+    If the recall out of reach is unknown, the value assumes that both are equal, and the interval allows any recall out
+    of reach.
 
     part: share of the posts within reach.
     """

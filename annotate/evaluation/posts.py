@@ -265,8 +265,8 @@ def _audit_advice(rows: Iterable[Row], joined: Joined) -> str:
 def _report_left_out(sets: Collection[GoldSet], vanished: Collection[str]) -> tuple[list[Row], list[str]]:
     """Return rows and a sentence on vanished and erased posts, which no measure includes.
 
-    A post may be labelled `de` in one set and `not-en` in another. The rows count it under both labels, the sentence
-    once.
+    A post may be labelled `de` in one set and `not-en` in another. The rows count it under both labels, but the
+    sentence counts it once.
 
     sets: the gold sets.
     vanished: ids of posts that no longer exist at their source.

@@ -1,4 +1,4 @@
-"""Evaluation of predicted spans on an exported set: by boundaries and label, and by words for answers to questions.
+"""Evaluation of predicted spans by boundaries and label. Answers to questions are also compared word by word.
 
 Predictions are a JSONL file with an id and either `spans` (start, end, label) or `label` (as in the set) for each
 record, or a folder of CoNLL files, such as en.test, with the same tokens as the set's files.

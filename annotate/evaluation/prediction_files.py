@@ -39,8 +39,8 @@ class Predictions:
     labels: predicted label of each unit, REFUSED if there is none, (n,).
     scores: probability of each of the set's labels, (n, K); None if the file has only labels.
     notes: sentences for the report about the file.
-    others: number of items with each label outside the set, if requested.
-    mapping: the labels that each coarse label of an imported predictor includes.
+    others: for each label, the number of items outside the set that have it, if requested.
+    mapping: for an imported predictor, the labels that each coarse label includes.
     """
 
     name: str
@@ -113,7 +113,7 @@ class _Reader:
 
     predicted: label of each unit.
     scores: probability of each label for each unit, (n, K); None if the file has no score columns.
-    others: number of items with each label outside the set.
+    others: for each label, the number of items outside the set that have it.
     lines: line number of each id.
     unknown: for each label that is not in the set, the first line with this label.
     outside: number of rows about items that are neither units nor counted.
@@ -306,7 +306,7 @@ def _check_header(path: Path, header: Sequence[str], labels: Sequence[str], scor
 
 
 def _in_set_spelling(label: str, labels: Sequence[str]) -> str:
-    """Return the set's spelling of a label; REFUSED for an empty label, or for und if it is not in the set."""
+    """Return the set's spelling of a label; REFUSED for an empty label, or for `und` if it is not in the set."""
     label = matching(label, labels)
     return REFUSED if label == UND and UND not in labels else label
 

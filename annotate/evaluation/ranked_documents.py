@@ -32,7 +32,7 @@ from corpora.predictions.rankings import Run, load_rankings, read_run
 from corpora.sources.compression import check_file, format_of
 from corpora.sources.readers import Columns, header_of, named_columns
 
-# File with the label and the parents of each concept in the vocabulary: the first in EURLEX57K, the second elsewhere.
+# File with each concept's label and parents. EURLEX57K's file has the first of these names, other sets' the second.
 DESCRIPTORS = ("EURLEX57K/EURLEX57K.json", "concepts.json")
 FIRST = 5  # number of top labels taken as the answer, roughly the number of labels of a document in EURLEX57K
 TEXTS = texts("ranked")
@@ -281,8 +281,8 @@ def _words(documents: LabelledDocuments, top_count: int | None, threshold: float
 
 # --- rankings of labels: TREC runs, tables, and ranked predictors of a corpus
 #
-# A table has either an id column and a score column for each label, or the columns `id` and `label`. Then a row
-# contains one label or all labels of a document.
+# A table has either an id column and a score column for each label, or the columns `id` and `label`. With `id` and
+# `label`, a row contains one or all of a document's labels.
 
 
 @dataclass(frozen=True)

@@ -180,7 +180,7 @@ class Units(RecordSet):
     votes: mapping from label to its share of the unit's answers; empty if nobody answered.
     audits: audits of the items on which voters agree.
     offsets: byte offset of the unit's row in its file.
-    in_set: number of units whose rows are in `jsonl`; the rows of the others, which come last, are in `left_out`.
+    in_set: number of units whose rows are in `jsonl`. The other units come last, and their rows are in `left_out`.
     """
 
     corpus: str
@@ -237,7 +237,7 @@ def read_units(
     split: name of the split; "" for all units.
     sequential: whether the intervals must be valid at every look at the data.
     blind: whether to compute the labels from answers given without suggestions, see `blind_arm`.
-    in_set_only: with `blind`, whether to leave out units on which annotators disagreed, which are not in the set.
+    in_set_only: with `blind`, whether to leave out the units that are not in the set because annotators disagreed.
 
     Raise GoldSetError if the set was altered, and EvaluationError if nothing can be measured on it.
     """
@@ -467,14 +467,14 @@ class _Columns:
                     self.audits.add(stratum, weight, row["left_out"])
 
     def group_numbers(self) -> Ints | None:
-        """Return the index of each unit's group, (n,), or None without groups or if the licence withholds the field."""
+        """Return each unit's group index, (n,). None if there are no groups, or if the licence withholds the field."""
         if not self.together or None in self.groups:
             return None
         places = {value: index for index, value in enumerate(dict.fromkeys(map(str, self.groups)))}
         return np.array([places[str(value)] for value in self.groups], dtype=np.int64)
 
     def audit_shares(self) -> Floats:
-        """Return the share of finished audits in each unit's stratum, 1 for units that were not audited, (n,)."""
+        """Return the share of finished audits in each unit's stratum, (n,). It is 1 for units that were not audited."""
         shares = self.audits.shares()
         return np.array([shares[stratum] if stratum else 1.0 for stratum in self.audit_strata])
 

@@ -36,11 +36,11 @@ class Subject:
     """A predictor to measure.
 
     labels: function that returns the labels of the given ids. An optional second argument lists ids whose labels may be
-        unknown; those are left out of the result.
+        unknown. Ids with unknown labels are left out of the result.
     corpus: corpus that the labels come from; "" for a file.
     file: file that the labels come from; None for the corpus.
     warnings: sentences for the report about the file.
-    others: number of items with each label outside the sets, if requested.
+    others: for each label, the number of items outside the sets that have it, if requested.
     """
 
     name: str

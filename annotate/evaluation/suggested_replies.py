@@ -10,7 +10,7 @@ A set contains the following files, in the formats of Zhang et al. 2021 and thei
 
 Predictions are in LANGUAGE_model_responses.txt. A line contains the message, the reference reply and up to three
 suggested replies. Lines may be in any order. In LANGUAGE_random_ranks.txt, a line contains the message, the reference,
-and the reference's rank among the random replies and itself.
+and the reference's rank in a list of the random replies and the reference itself.
 """
 
 from collections import Counter, defaultdict, deque
@@ -243,7 +243,7 @@ def grade(
     predictions: file or folder of predictions.
     sets: a sequence with the gold set as its only element.
     against: file or folder of a second system's predictions; None for no comparison.
-    split: the split to measure; these sets call the split dev "valid".
+    split: the split to measure. These sets call their `dev` split `valid`.
 
     Raise EvaluationError if the predictions do not fit the set.
     """

@@ -31,7 +31,7 @@ class Document(NamedTuple):
     """A training or test document.
 
     labels: its labels; empty if unknown.
-    apart: values of the fields that documents of different splits must not share.
+    apart: field values that documents of different splits must not share.
     """
 
     id: str
@@ -158,7 +158,7 @@ def nearest(problem: Problem) -> list[Scores]:
 
 
 Model = Callable[[Problem], list[Scores]]
-# Name -> title and model.
+# The title and model of each baseline, by name.
 MAJORITY: tuple[str, Model] = ("most frequent label", majority)
 LABEL_MODELS: Mapping[str, tuple[str, Model]] = {
     "majority": MAJORITY,

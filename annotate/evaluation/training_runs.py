@@ -1,8 +1,8 @@
 """Evaluation of a system that was trained several times: in several runs, or in several settings such as zero-shot.
 
-As in XGLUE and EURLEX57K, the best run is selected on the split dev and reported on the split test, together with the
-means over all runs. A file contains the predictions for both splits. A folder of published files has the predictions
-for dev in its subfolder `dev`.
+As in XGLUE and EURLEX57K, the best run is selected on `dev` and reported on `test`, together with the means over all
+runs. A file contains the predictions for both splits. A folder of published files has the predictions for `dev` in its
+subfolder `dev`.
 
 Each setting is a subfolder. The report describes the first setting, and has tables by language and setting for all
 settings, as in MLDoc (Schwenk and Li 2018) and MRS (Zhang et al. 2021, table 3).
@@ -84,7 +84,7 @@ def _on_dev(runs: Sequence[str], gold: Sequence[Path], **options: Any) -> tuple[
 
 
 def _headline(report: Report) -> float:
-    """Return the first headline figure, or minus infinity without one, so that such a run is never the best."""
+    """Return the first headline figure. Without any, return minus infinity, so that the run is never the best."""
     row = next(iter(head_rows(report, report["rows"])), None)
     return -inf if row is None or row["value"] is None else float(row["value"])
 

@@ -34,7 +34,7 @@ class Cell(NamedTuple):
     other: a second predictor's label, for a comparison.
     source: who gave a single-annotator label: `adjudicated` for an adjudicator, `audited` for the annotator of an
         audited post, `unaudited` for the annotator of any other post. "" if several annotators gave the label, except
-        that confirmations of audited posts are `audited` if some of them were checked. A check does not change it.
+        that confirmations of audited posts are `audited` if some were checked. A check does not change `source`.
     first_label: the annotator's label if an adjudicator checked it in a random check, otherwise "".
     chance: probability that the annotator's label was selected for a check.
     """
@@ -51,7 +51,7 @@ class Cell(NamedTuple):
 
     @property
     def pool(self) -> str:
-        """The pool of the accepted label: an adjudicator decided it if the annotator's label was checked."""
+        """The pool of the accepted label, which an adjudicator decided if the annotator's label was checked."""
         return ADJUDICATED if self.first_label else self.source
 
     @property
@@ -66,7 +66,7 @@ CellTest = Callable[[Cell], bool]
 # the detectors agree on these posts.
 SINGLE_ANNOTATOR = AUDITED, UNAUDITED = ("audited", "unaudited")
 ADJUDICATED = "adjudicated"
-ASSUMED = 0.01  # error rate whose effect a report states if no label was checked
+ASSUMED = 0.01  # if no label was checked, a report states the effect of this error rate
 
 
 @dataclass(frozen=True)
@@ -235,7 +235,7 @@ class Uniform:
         for cell, posts in Counter(self.missing.values()).items():
 
             def sort_key(labels: tuple[str, str, str], agreed: str = cell.agreed) -> tuple[int, int]:
-                """Sort by the labels' effect, then by how much smaller it would be if the detectors were right."""
+                """Sort by the labels' effect, then by the drop in this effect if the detectors were right."""
                 return effect(*labels), -effect(agreed, *labels[1:])
 
             is_known = UNKNOWN_PREDICTION not in (cell.predicted, cell.other)

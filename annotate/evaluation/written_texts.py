@@ -55,7 +55,7 @@ def grade(
     sets: the gold sets.
     against: path of a second system's predictions; "" for no comparison.
     split: name of the split to measure.
-    column, file_format: names of the columns, and the format of the tables.
+    column, file_format: column names and file format of the tables.
 
     Raise EvaluationError if the predictions cannot be measured.
     """
