@@ -26,7 +26,7 @@ from corpora.core.languages import UND
 from corpora.core.values import licence_key
 from corpora.core.voters import DEFAULT, VOTERS, in_words
 
-# Hugging Face's identifiers for licences. Most are the licence's SPDX identifier in lower case.
+# Hugging Face's licence identifiers. Most are the SPDX identifier in lower case.
 _SAME = """APACHE-2.0 MIT CC0-1.0 CC-BY-4.0 CC-BY-3.0 CC-BY-2.0 CC-BY-SA-4.0 CC-BY-SA-3.0 CC-BY-NC-4.0 CC-BY-NC-SA-4.0
     ODC-BY ODBL PDDL"""
 CARD_LICENCES = {name: name.lower() for name in _SAME.split()} | {
@@ -51,9 +51,9 @@ Section = Mapping[str, Any]
 def head_of(title: str, licence: str, codes: Iterable[str], rows: int, digests: Iterable[str]) -> Context:
     """Return the context for the header of a dataset card.
 
-    codes: codes of the set's languages.
+    codes: language codes of the set.
     rows: number of rows in the set.
-    digests: digests of the files with the rows.
+    digests: digests of the files that hold the rows.
 
     The version is derived from the digests, because `datasets.load_dataset` identifies a cached set only by folder name
     and version. If all sets had the same version, it could return cached rows of another set in a folder with the same
@@ -76,8 +76,8 @@ def card_of(export: Export, manifest: dict[str, Any], names: Mapping[str, Any]) 
     kind, task, counts = export.kind, manifest["task"], manifest["counts"]
     # A split without rows can't be loaded, so the card omits it.
     splits = {KNOWN_AS.get(part, part): file for part, file in names["parquet"].items() if file in manifest["files"]}
-    # If the labels are languages, list the languages that the draws ask about, or the labels if they ask about none.
-    # Otherwise, list the declared languages.
+    # If the labels are languages, list the languages that the draws ask about. If they ask about none, list the labels.
+    # For other labels, list the declared languages.
     languages = task["languages"]
     if kind.labels_are_languages:
         draw_languages = [draw["language"] for draw in manifest["draws"] if draw["language"]]
@@ -112,7 +112,7 @@ def card_of(export: Export, manifest: dict[str, Any], names: Mapping[str, Any]) 
 
 
 def _summary(context: Context) -> Context:
-    """Return the card's first sentence, on the number of labels and their sources, and a plot of the labels."""
+    """Return the card's first sentence, which counts the labels by source, and a plot of the labels."""
     counts, noun = context["manifest"]["counts"], context["one"]
     sources = [f"{context['by_people']:,} from annotators" * bool(context["by_people"])]
     who = "voters" if context["manifest"]["task"].get("voters") else "detectors"
@@ -132,8 +132,8 @@ def _summary(context: Context) -> Context:
 def _panels(export: Export, manifest: dict[str, Any]) -> Context:
     """Return the panels of the quality controls.
 
-    If the kind's card template has text about a control, the control's panel has its manifest key. All other panels are
-    listed under `panels`.
+    If the kind's card template has text about a control, the control's panel is stored under its manifest key. All
+    other panels are listed under `panels`.
     """
     context: Context = {"panels": []}
     for control in export.kind.hooks["panel"]:
@@ -201,7 +201,7 @@ def _agreement(section: Section, kind: Kind, manifest: dict[str, Any]) -> Contex
         "agreed": parts(agreement_table(section, {"units_of_two": f"{kind.noun}s"} | AGREEMENT)),
         "agreed_by_label": parts(labels) if labels else None,
         "agreement_doubts": doubts(section),
-        # With early stopping, agreement is measured only on this many answers per unit. None: on all answers.
+        # With early stopping, only this many answers per unit are compared. None: no limit.
         "asked_first": at_first(task["redundancy"], stop_early=True) if task.get("stop_early") else None,
     }
 

@@ -91,7 +91,7 @@ def _split(rows: Source) -> pa.Array:
 
 
 def _apart(rows: Source) -> pa.Array:
-    """Return each row's values in the `apart` fields. A balanced draw puts rows with an equal value in one split."""
+    """Return each row's values in the `apart` fields. A balanced draw puts rows that share a value in one split."""
     names = rows.export.draw.parameters["apart"]
     return pa.array([[fields[name] for name in names] for fields in rows.fields], pa.list_(_TEXT))
 
@@ -105,7 +105,7 @@ def _judgments(
     type: struct type of a judgment, including these fields.
     """
     judgments, export = rows.judgments.values, rows.export
-    # Comments and adjudicators' reasons are free text and may quote the item, so they are removed if the text is.
+    # Comments and adjudicators' reasons are free text and may quote the item, so they are removed with the text.
     reason, comment = judgments["reason"], judgments["comment"]
     if not export.with_text:
         reason = pc.if_else(pc.is_valid(judgments["lease"]), reason, "")
@@ -116,7 +116,7 @@ def _judgments(
         *map(or_none, (judgments["label"], reason, comment)),
         *(judgments[name] for name in ("lease__round", "lease__queue", "shown_at", "answered_at")),
         *(judgments[name] for name in ("active_seconds", "voided_at")),
-        # If annotators withdrew their own answers, this is null.
+        # This is null if annotators withdrew their own answers.
         map_rows(lambda by: "manager" if by else None, _TEXT, judgments["voided_by"]),
         *(function(rows) for function in functions),
     ]
@@ -137,9 +137,9 @@ def _transitions(rows: Source) -> pa.Array:
 def _chance(rows: Source) -> pa.Array:
     """Return each row's inclusion probability.
 
-    Rows of a draw have the same probability. A task has a draw for each language (named by the question or declared by
-    the records), or a single draw for all rows. There are two exceptions: in a balanced draw, the probability depends
-    on the declared or predicted class; in a draw from both sides of a filter, it depends on the side.
+    All rows of a draw have the same probability. A task has either one draw for each language (named by the question or
+    declared by the records), or a single draw. There are two exceptions. In a balanced draw, the probability depends on
+    the class, declared or predicted. In a draw from both sides of a filter, it depends on the side.
     """
     unit = rows.unit
     if rows.export.sets:
@@ -188,7 +188,7 @@ def _posterior(rows: Source) -> pa.Array:
 
 
 def _rounded(shares: Floats) -> Floats:
-    """Round shares to six decimals as `round` does, because the last digits of float sums differ between machines."""
+    """Round shares to six decimals, like `round`. The last digits of float sums differ between machines."""
     scaled = shares * 1e6
     rounded: Floats = np.rint(scaled) / 1e6
     is_half = np.abs(scaled % 1 - 0.5) < 1e-6  # a half, or so close that the product may round to a half
@@ -197,7 +197,7 @@ def _rounded(shares: Floats) -> Floats:
 
 
 def _soft_labels(rows: Source) -> pa.Array:
-    """Return each row's labels with their shares of votes and posteriors, in the order of the task's labels.
+    """Return each row's labels in the task's order, each with its vote share and its posterior.
 
     A label is omitted if it has no votes and a posterior of zero.
     """
@@ -359,7 +359,7 @@ COLUMNS: Mapping[str, Column] = {
 def columns_of(task: Task, *, with_text: bool) -> dict[str, Column]:
     """Return a task's columns by name, in order. Columns added by quality controls come last.
 
-    with_text: whether to include the text and the columns that are omitted with it.
+    with_text: whether to include the text, and the other columns that are marked `with_text`.
     """
     kind, built_in = task.kind, dict(COLUMNS)
     if of_controls := [column for control in task.hooks["judgment_columns"] for column in control.judgment_columns()]:

@@ -87,7 +87,7 @@ def export_corpus(
     """Write the rows of a corpus to a folder and return its manifest. An earlier export in the folder is replaced.
 
     formats: formats to write, from COPIES
-    predictions: whether to write the labels of each predictor and each detector too
+    predictions: whether to also write the labels from each predictor and each detector
     progress: callback that receives the number of rows in each batch read
 
     Raise ExportError if the rows cannot be written.
@@ -168,8 +168,8 @@ def _cell(value: Any) -> Any:
 def _write_predictions(folder: Path, formats: Sequence[str], copy: Copy) -> Iterator[dict[str, Any]]:
     """Write the labels of each predictor and detector. Yield their files, with the options to import them.
 
-    Ranked labels are written as a TREC run. Only the first of a detector's votes is written, because `prelabel` can
-    compute the votes again.
+    Ranked labels are written as a TREC run. For a detector, only the first vote on each item is written, because
+    `prelabel` can compute the votes again.
     """
     directory = corpus_dir(copy.name)
     for entry in copy.manifest.predictions:

@@ -64,8 +64,8 @@ KNOWN_AS = {"dev": "validation"}
 class Splitting:
     """The splits of a set.
 
-    splits: split of each row in the set, by id.
-    deviations: for each language whose splits are far from the requested shares, a sentence that states the shares and
+    splits: split by row id.
+    deviations: a sentence for each language whose splits are far from the requested shares. It states the shares and
         the reason.
     """
 
@@ -77,7 +77,7 @@ def split_set(units: Iterable[Units], apart: Sequence[str], shares: Mapping[str,
     """Draw the splits at random.
 
     units: units in the set.
-    apart: names of fields; rows with an equal value in such a field are put in the same split.
+    apart: field names. Rows that share a value in one of these fields are put in the same split.
 
     Raise SplitError if some rows cannot be assigned to a split.
     """
@@ -100,7 +100,7 @@ def split_by_field(units: Iterable[Units], field: str) -> Splitting:
 
 
 def _records(batches: Iterable[Units], names: Sequence[str]) -> Iterator[Row]:
-    """Yield the id, the language and the values of some fields of each record."""
+    """Yield each record's id, its language, and its values in the fields `names`."""
     for units in batches:
         columns = (units.unit[f"item__{name}"].to_pylist() for name in ("key", "language", "fields"))
         for key, language, text in zip(*columns, strict=True):
@@ -135,11 +135,11 @@ def _deviation_sentence(language: str, group: list[Miss]) -> str:
 class Balancing(NamedTuple):
     """The balanced sets of a task.
 
-    sets: ids in each set, by language and name of the set; empty if the design is not balanced.
+    sets: ids by language and set name; empty if the design is not balanced.
     short: sets that are smaller than requested, by language.
     chances: inclusion probability by language and class (declared or predicted); empty if unknown.
-    taken_out: by language, number of drawn documents in no set, because annotators chose none of the classes or
-        could not agree.
+    taken_out: number of drawn documents in no set, by language. Annotators chose none of the classes for them, or could
+        not agree.
     by_people: whether annotators decide the classes.
     """
 
@@ -220,7 +220,7 @@ def _build_sets(task: Task, drawn: Mapping[str, dict[str, Any]], without: Collec
 
 # --- The data of an export
 
-# The columns with a unit's item id, language and content.
+# Columns for an item's id, its language and its content.
 CONTENT = tuple(f"item__{name}" for name in ("key", "language", "text", "fields"))
 # The possible sources of a label.
 DETECTORS, ONE, SEVERAL, ADJUDICATOR = "detectors", "one", "several", "adjudicator"
@@ -257,8 +257,8 @@ DISCARDED_BY = {
 class Export:
     """An export of a task's gold set.
 
-    split_shares: shares of the splits, as in the option --splits; empty if the records name their splits.
-    given_seed: seed for drawing the splits; if empty, the draw's seed.
+    split_shares: value of the option `--splits`; empty if the records name their splits.
+    given_seed: seed for drawing the splits; empty to use the draw's seed.
     frequent_over: a label is frequent if more than this many train documents have it.
     tell_secret: whether to disclose the secret of the random draws.
 
@@ -293,19 +293,19 @@ class Export:
         people = list(Annotator.objects.values_list("pk", "user_id", "pseudonym"))
         self.pseudonyms = {pk: pseudonym for pk, _, pseudonym in people}
         self.users = {user: pseudonym for _, user, pseudonym in people}
-        # Unit -> reason. These units are left out whatever their answers, because annotators could have known their
-        # labels.
+        # Unit -> reason. These units are left out regardless of their answers, because annotators could have known
+        # their labels.
         self.excluded: dict[int, str] = {}
         for control in self.kind.hooks["excluded"]:
             self.excluded |= control.excluded(task, units_of(task, *CONTENT))
-        # The ids in each balanced set, by language and name of the set; empty if the design is not balanced.
+        # The ids in each balanced set, by language and set name. Empty if the design is not balanced.
         is_balanced = self.design.answers_from == CLASSES
         self.sets: dict[str, dict[str, list[str]]] = self.balancing.sets if is_balanced else {}
 
     def written_rows(self, folder: Path, columns: Collection[str]) -> Iterator[dict[str, Any]]:
         """Yield the rows of the written set as dicts with these columns. Columns that the set lacks are omitted.
 
-        folder: folder with gold.jsonl. It is read again for each published format, because a set may not fit into
+        folder: folder with gold.jsonl. The file is read again for each published format, because a set may not fit into
             memory.
         """
         with (folder / f"gold{self.mark}.jsonl").open(encoding="utf-8", newline="\n") as lines:
@@ -316,9 +316,9 @@ class Export:
     # --- Units in the set
 
     def left_out(self, units: Units, transitions: Lists | None = None) -> pa.Array:
-        """Return the reason why each unit is not in the set, or an empty string if it is.
+        """Return the reason why each unit was left out of the set, or an empty string if it is in the set.
 
-        transitions: transitions of the judged units; without them, all discarded units have the reason NO_LABEL.
+        transitions: transitions of the judged units; None to give all discarded units the reason NO_LABEL.
         """
         unit, judged, text = units.unit, units.judged, pa.string()
         last = transitions.last("event") if transitions else pa.nulls(unit.num_rows, text)
@@ -331,7 +331,7 @@ class Export:
         return reasons
 
     def _reason(self, language: str, label: str, stage: str, event: str | None) -> str:
-        """Return the reason why a unit is not in the set, or an empty string if it is.
+        """Return the reason why a unit was left out of the set, or an empty string if it is in the set.
 
         event: name of the unit's last transition; None if it is unknown.
         """
@@ -385,7 +385,7 @@ class Export:
 
     @cached_property
     def joint(self) -> dict[str, list[str]]:
-        """The ids in each balanced set for all languages together, by name of the set; empty for other designs."""
+        """The ids in each balanced set that covers all languages, by set name; empty for other designs."""
         joint: dict[str, list[str]] = {}
         for draw in self.task.draws.order_by("language", "pk"):
             for part, ids in draw.parameters.get(JOINT, {}).items():
@@ -431,7 +431,7 @@ class Export:
 
     @cached_property
     def check_chances(self) -> dict[str, float]:
-        """The share of units answered by a single annotator that were selected for a check, by first queue."""
+        """Among units with a single annotator, the share that was selected for a check, by first queue."""
         return {queue: chosen / units for queue, (units, chosen) in check_counts(self.task).items()}
 
     @cached_property
@@ -440,7 +440,7 @@ class Export:
 
     @cached_property
     def answers(self) -> answer_models.FittedAnswers:
-        """The valid answers and the model fitted to them, without excluded units."""
+        """The valid answers to units that are not excluded, and the model fitted to these answers."""
         return answer_models.fit_answers(self.task, without=self.excluded)
 
     @cached_property
@@ -463,7 +463,7 @@ class Source:
     left_out: reason why each row is not in the set, or an empty string.
     in_set: whether each row is in the set.
     judgments: judgments of each row.
-    deciding: judgments of the unit that each label comes from. If the label was reused, the unit is in another task.
+    deciding: judgments that each label is based on. If the label was reused, they belong to a unit in another task.
     transitions: transitions of each row.
     """
 
@@ -485,7 +485,7 @@ class Source:
     def stratum(self) -> pa.Array:
         """The stratum of each post in a uniform set; None if annotators were asked regardless of the detectors.
 
-        agreed: the detectors agreed, and the post was not audited, although a post with the same text may have been.
+        agreed: the detectors agreed, and the post was not audited. A post with the same text may have been audited.
         audited: the post was randomly selected to audit the detectors, and annotators labelled it.
         contested: the detectors agreed, but their language failed its audit, so annotators labelled the post or a post
             with the same text.
@@ -513,9 +513,9 @@ class Source:
     def decisions(self) -> Mapping[str, pa.Array]:
         """The columns that describe who decided each label. A reused label was decided in another task.
 
-        first_label: single annotator's label if it was checked by an adjudicator, otherwise None. Also None if the unit
-            needed an adjudicator anyway, because the annotator disagreed with the label of an audited post or answered
-            with another queue's language.
+        first_label: single annotator's label if an adjudicator checked it, otherwise None. Also None if the unit needed
+            an adjudicator anyway: the annotator disagreed with an audited post's label, or answered with another
+            queue's language.
         check_chance: probability that a single annotator's label was selected for a check; 0 if the label was reused,
             and 1 if it does not come from a single annotator.
         """

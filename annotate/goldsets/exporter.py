@@ -42,7 +42,7 @@ from corpora.core.masking import MASK
 from corpora.database.bulk_rows import CACHE_KIB, map_rows
 from corpora.storage.layout import manifest_of
 
-# The split of all rows in a set without splits, which is used only for evaluation.
+# The split name for a set without splits. Such a set is used only for evaluation.
 WHOLE = "test"
 SPLITS = "train=0.8,dev=0.1,test=0.1"
 Progress = Callable[[int], None]
@@ -241,7 +241,8 @@ def batches(export: Export, columns: Mapping[str, Column], counts: "Counts") -> 
 
     Each drawn item has a row for each question. A copy has the label, judgments and transitions of the unit with the
     same text, and its column `judged_as` names that unit. Gold answers that were placed in the queues have no rows. If
-    the text must not be published, the rows also lack columns that lead to it (author, url) or may quote it (comments).
+    the text must not be published, the rows also lack columns that lead to it (`author`, `url`) or may quote it
+    (comments).
     """
     schema = pa.schema([(name, column.type) for name, column in columns.items()])
     for units in units_of(export.task):
@@ -325,7 +326,7 @@ BATCH = 2000  # rows per row group
 def parquet_files(paths: Mapping[str, Path], schema: pa.Schema) -> Iterator[Callable[[str, pa.RecordBatch], None]]:
     """Yield a function `write(key, rows)` that appends rows to one of the Parquet files.
 
-    paths: paths of the files by key.
+    paths: file paths by key.
 
     A file without rows is not created. If there are no rows at all, the first file is created with columns only. The
     content of the files does not depend on how the rows are split into batches.
@@ -374,7 +375,7 @@ def _write_copies(folder: Path, export: Export, tools: Sequence[str]) -> dict[st
     read = partial(export.written_rows, folder, ("id", "language", "label", "judgments", *fields))
 
     def rows() -> Iterator[dict[str, Any]]:
-        """Yield the rows. Rows without a language have their label as language, because the question asks for it."""
+        """Yield the rows. If a row has no language, use its label, because the question asks for it."""
         return ({"language": row["label"], **row} for row in read())
 
     gold = GoldSet(

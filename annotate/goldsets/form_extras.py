@@ -1,4 +1,4 @@
-"""Columns, statistics and tables for sets of documents with several concepts, of system comparisons, and of spans."""
+"""Columns, statistics and tables for three kinds of sets: documents with concepts, system comparisons, and spans."""
 
 import json
 from collections import Counter
@@ -105,11 +105,10 @@ def summary(export: Export) -> dict[str, Any]:
     """Return the statistics of a set's labels and documents.
 
     buckets: number of labels in each bucket.
-    splits, all: counts of documents and labels in each split and in the whole set; splits without documents are
-        omitted.
+    splits, all: document and label counts for each split and for the whole set; empty splits are omitted.
     words: mean, median and maximum number of words in each zone of a document, and in all zones.
-    apart: total variation distance between the label distributions of each pair of splits, with the 95% range of this
-        distance for random splits.
+    apart: for each pair of splits, the total variation distance between their label distributions, and the 95% range of
+        this distance for random splits.
     """
     sets = {split: documents for split, documents in export.label_sets.items() if documents}
     all_documents = [labels for documents in sets.values() for labels in documents]
@@ -148,7 +147,7 @@ def _count_labels(documents: list[frozenset[str]]) -> dict[str, Any]:
 
 
 def _words(export: Export) -> dict[str, dict[str, float]]:
-    """Return statistics of the number of words in each zone, a field that is shown as part of the document."""
+    """Return word count statistics by zone. A zone is a field that is shown as part of the document."""
     zones = [field for block in export.kind.layout if block.style == DOCUMENT for field in block.fields]
     if not zones:
         return {}
@@ -225,7 +224,7 @@ def apart_table(section: Mapping[str, Any]) -> Table:
 def vote_table(by_votes: Mapping[str, int]) -> Table:
     """Return the table of votes.
 
-    by_votes: number of labels with these votes, by votes such as "2 of 3".
+    by_votes: number of labels by their votes, such as "2 of 3".
     """
     rows = [{"votes": votes, "labels": number} for votes, number in sorted(by_votes.items(), reverse=True)]
     return table("Votes", (Column("votes", "chosen by"), numbered("labels", "labels given")), rows)
@@ -268,7 +267,7 @@ def replies(rows: Source) -> pa.Array:
 
 
 def preferred(rows: Source) -> pa.Array:
-    """Return the number of valid answers for each system, and for ties, in each row. Ties come last."""
+    """Return each row's number of valid answers for each system and for a tie. Ties come last."""
     answers = rows.judgments.filter(live(rows.judgments, Judgment.ANSWER))
     counts = (Counter(label for (label,) in row_answers) for row_answers in answers.tuples("label"))
     votes = [[(label, row[label]) for label in rows.export.task.labels if row[label]] for row in counts]
@@ -302,7 +301,7 @@ SPAN = pa.struct([("start", pa.int32()), ("end", pa.int32()), ("label", pa.strin
 
 
 def spans(rows: Source) -> pa.Array:
-    """Return the spans in each row's label, with the marked text if it may be published; null without a label."""
+    """Return the spans in each row's label, or null without a label. Include the text if it may be published."""
     field = rows.export.kind.publication.marked
     values = [
         [(*span, fields[field][span.start : span.end] if rows.export.with_text else None) for span in spans_in(label)]

@@ -41,7 +41,7 @@ REJECTS = "rejects.jsonl"
 # The designs whose sets are published in this format and can be used without another set.
 IMPORTED = [name for name, design in DESIGNS.items() if design.sets.measures and not design.of_uniform]
 DIGESTS = "gold.digests.txt"
-# If more rows than this have negative labels but the design has none, the file is a precision set that is being
+# If the design has no negative labels but more rows than this have one, the file is a precision set that is being
 # imported with the wrong design.
 MOST_NEGATIVE = 0.01  # share of the rows
 # No valid row is longer: it consists of a label and an id, which has at most MAX_ID characters of up to four bytes.
@@ -195,8 +195,8 @@ def sift(lines: Iterable[tuple[int, bytes]], design: Design) -> Sifted:
 def _fault(line: bytes, text: str, raw_label: str, key: str, label: str, design: Design) -> str:
     """Return the reason to refuse a row, or an empty string if it is valid. Other rows are not considered.
 
-    line, text: the row as bytes and decoded.
-    raw_label, label: its label as written, and normalized.
+    line, text: the row as bytes, and as decoded text.
+    raw_label, label: the row's label before and after normalization.
     """
     rules = (
         # Invalid UTF-8 was decoded with replacement characters.
@@ -215,7 +215,7 @@ def _fault(line: bytes, text: str, raw_label: str, key: str, label: str, design:
 
 
 def canonical(raw_label: str) -> str:
-    """Normalize a label, such as ar_LATN to ar-Latn or not_no to not-no. Return "" if it is not a valid label."""
+    """Normalize a label, such as `ar_LATN` to `ar-Latn` or `not_no` to `not-no`. Return "" if it is not valid."""
     if match := _NEGATIVE.fullmatch(raw_label):
         language = canonical(match[1])
         return negative(language) if language and not is_negative(language) else ""
@@ -229,7 +229,7 @@ def canonical(raw_label: str) -> str:
 def asked_language(label: str, design: Design) -> str | None:
     """Return the language X if the label implies the question "Is this X?", otherwise None.
 
-    The labels X and not-X imply this question. The labels und and not-und do not.
+    The labels `X` and `not-X` imply this question. The labels `und` and `not-und` do not.
     """
     language = label.removeprefix(NOT)
     return language if design.asks_each and language != UND else None
@@ -296,9 +296,9 @@ def _write(folder: Path, sifted: Sifted, design: Design, imported: dict[str, str
 
 
 def unknown_languages(by_label: dict[str, int]) -> dict[str, int]:
-    """Return the labels with unknown languages, and the number of posts of each.
+    """Return the number of posts by label, for labels with unknown languages.
 
-    The label und and the negatives of known languages are not included.
+    The label `und` and the negatives of known languages are not included.
     """
     return {
         label: posts
@@ -332,11 +332,11 @@ class Hydrated:
 
 
 def hydrate(gold: Path, texts: Sequence[Path], out: Path, *, columns: dict[str, str], format: str | None) -> Hydrated:
-    """Write a gold set's ids to a folder. With files of texts, also write the posts, and the ids without a text.
+    """Write a gold set's ids to a folder. If there are texts, also write the posts, and the ids without a text.
 
     gold: folder of the gold set.
-    texts: files with the columns FIELDS; only id and text are required.
-    columns: names of the columns in these files, by field, where they differ.
+    texts: files with the columns FIELDS; only `id` and `text` are required.
+    columns: column names by field, for fields whose column in these files has a different name.
     format: format of the files; by default, derived from their names.
 
     Raise GoldSetError if the set cannot be read or the folder contains other files, and CorpusError if a file of texts
@@ -369,7 +369,7 @@ def _write_ids(path: Path, ids: Sequence[str] | dict[str, str]) -> None:
 
 
 def _rows_with_text(path: Path, format: str, columns: dict[str, str], hydrated: Hydrated) -> Iterator[dict[str, Any]]:
-    """Yield the rows with a text, without their empty values. Skip removed posts, and count invalid rows."""
+    """Yield the rows that have a text, and drop their empty values. Skip removed posts, and count invalid rows."""
     for line, raw in _read_texts(path, format, columns):
         try:
             if isinstance(raw, Fault):

@@ -24,7 +24,7 @@ from annotate.kinds.designs import AUTHORS, DESIGNS, STREAM
 from annotate.reports.tables import lines
 
 UNCONFIRMED = "unconfirmed"
-# Stratum of a uniform set -> whether the detectors agreed on its posts. None: some may be agreed, others not.
+# Stratum of a uniform set -> whether the detectors agreed on its posts. None: they may have agreed on some of them.
 STRATA = {"agreed": True, "audited": True, "contested": True, "disputed": False, UNCONFIRMED: None}
 # The designs whose sets consist of posts.
 POST_DESIGNS = [name for name, design in DESIGNS.items() if design.sets.measures]
@@ -36,7 +36,7 @@ class GoldRow(NamedTuple):
     asked: language X if the question was "Is this X?".
     stratum: stratum in a uniform set.
     agreed: label the detectors agreed on.
-    decided_by: source of the label: detectors, one (annotator), several (annotators) or adjudicator.
+    decided_by: source of the label: `detectors`, `one` (annotator), `several` (annotators) or `adjudicator`.
     checked: whether an adjudicator labelled the unit because it was randomly selected for a check.
     first_label: single annotator's label before the check.
     check_chance: probability that the unit was selected for a check.
@@ -70,7 +70,7 @@ class GoldSet:
     corpus: str  # "" for an imported set
     frame_size: int | None  # number of posts a uniform set was drawn from, if known
     unresolved: dict[str, int]  # number of audited posts that got no label, by the detectors' label
-    unresolved_ids: dict[str, str]  # the detectors' label of each of these posts, by id, if the set lists them
+    unresolved_ids: dict[str, str]  # the detectors' label by post id, for posts in `unresolved`, if listed
     # Language -> four counts: answers to decoys, Yes answers among them, posts labelled Yes, and posts labelled No.
     # Empty if the set has no decoys.
     decoys: dict[str, tuple[int, int, int, int]]
@@ -87,7 +87,7 @@ def read_gold_set(folder: Path, *, allow_erased: bool = False) -> GoldSet:
     allow_erased: whether to accept a set with rows erased after the export; `GoldSet.erased` counts them.
 
     Raise GoldSetError if the folder is not a gold set, if a file is changed or missing, if the counts in the manifest
-    do not match the rows, or if rows were erased without `allow_erased`.
+    do not match the rows, or if rows were erased and `allow_erased` is false.
     """
     place = folder / "manifest.json"
     try:
@@ -207,7 +207,7 @@ def objects_in(jsonl: Path, wanted: Iterable[bool] = repeat(True), *, end: bytes
     """Yield the location and the parsed content of each line that is not blank.
 
     wanted: for each of these lines, whether to read it.
-    end: bytes before which a line is cut off to save parsing, such as ROUND.
+    end: marker such as ROUND. Each line is cut off before the marker to save parsing.
 
     Raise GoldSetError if a line is not JSON.
     """

@@ -185,9 +185,9 @@ def send(parcel: Parcel, repo: str, *, private: bool, advance: Callable[[int], N
 
     repo: id of the repository, such as user/name
     private: whether the repository must be private
-    advance: callback that receives the number of bytes uploaded at a time
+    advance: callback that receives the number of bytes uploaded since its last call
 
-    Return the dataset's URL, the commit's id, and as `left` the repository's files that are not part of this set. Raise
+    Return a dict with the dataset's URL, the commit's id, and `left`: the repository's files outside this set. Raise
     PublishError if the upload fails; the message states whether anything was published.
     """
     from huggingface_hub import CommitOperationAdd, HfApi

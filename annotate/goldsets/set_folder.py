@@ -27,7 +27,7 @@ from corpora.core.languages import learn
 from corpora.storage.layout import digest_of, sync
 from corpora.system import VERSION, release
 
-# --- manifest.json of a gold set. It contains a digest of its own content, and is accepted only if that matches.
+# --- manifest.json of a gold set. It contains a digest of its own content, and is accepted only if the digest matches.
 
 
 FORMAT = 2
@@ -95,8 +95,8 @@ def manifest_digest(manifest: dict[str, Any]) -> str:
 def manifest_of(folder: Path) -> dict[str, Any]:
     """Read the manifest in a folder.
 
-    Languages that the set's task added to the built-in ones are registered in the running process. Raise GoldSetError
-    if the manifest is missing or invalid, or if it was modified.
+    If the set's task added languages to the built-in languages, they are registered in the running process. Raise
+    GoldSetError if the manifest is missing or invalid, or if it was modified.
     """
     if not folder.is_dir():
         raise GoldSetError(
@@ -170,7 +170,7 @@ class ExportError(Exception):
     """Raised if a folder cannot be written. The folder is unchanged, and the message states the reason."""
 
 
-# Names in the temporary folder: the new folder, and the one it replaces.
+# Names in the temporary folder: the new folder, and the folder that it replaces.
 NEW, OLD = "new", "old"
 
 
@@ -218,7 +218,7 @@ def replacing(out: Path, kind: str, name: str) -> Iterator[Path]:
 
 
 def _sweep(out: Path, prefix: str) -> None:
-    """Remove folders left behind by killed commands. If such a command had moved the target away, restore it."""
+    """Remove folders left behind by killed commands. Restore the target if such a command had moved it."""
     for leftover in out.parent.glob(f"{glob.escape(prefix)}*"):
         # Skip the folder if another command is using it, or has just finished.
         with suppress(OSError), _locked(leftover):
@@ -316,7 +316,7 @@ def count_erased(jsonl: Path, files: dict[str, Any], changed: list[str], missing
     """Return the number of rows that were erased from gold.jsonl.
 
     Raise GoldSetError if the file was changed in any other way, if it or its digests are missing, or if rows were
-    erased without `allow_erased`.
+    erased and `allow_erased` is false.
     """
     digests = jsonl.with_suffix(DIGESTS).name
     for name in (jsonl.name, digests):
@@ -383,7 +383,7 @@ def check_other_files(
     pairs: (label, id) pairs of the rows that are present.
     gone: number of erased rows.
 
-    Raise GoldSetError otherwise.
+    Raise GoldSetError if a file fails these checks.
     """
     folder = jsonl.parent
     for name in changed:

@@ -30,8 +30,8 @@ AGREEMENT = (
     *("units", "units_of_two", "annotators", "judgments", "observed", "masi", "jaccard", "unitizing"),
     *("nominal", "ordinal", "ac1", "few_others", "by_label"),
 )
-# Counts of documents that a balanced draw excludes: those without a class, those with several classes, those with
-# the same text as another document of their class, and those with the same text as a document of a different class.
+# Counts of documents that a balanced draw excludes. They have no class, several classes, the same text as another
+# document in their class, or the same text as a document in a different class.
 LEFT_OUT_OF_FRAME = ("no_class", "several", "equal", "differing")
 
 # DRAW: fields that describe a draw. ROW_ID_PARAMETERS: parameters of a draw that contain rows' ids.
@@ -43,14 +43,14 @@ def manifest_of_set(export: Export, counts: Mapping[str, Any], published: Mappin
     """Return the manifest of a set.
 
     counts: number of rows, as returned by `exporter.Counts.as_dict`.
-    published: entries that the `write` functions of the kind's formats returned, by format.
+    published: manifest entries by format, as returned by each format's `write` function.
 
-    The sections that the kind names come first, in the kind's order, followed by those of other quality controls. The
-    section `published` describes the files that predictions are made for and evaluated on. It is None if the kind has
-    no published format.
+    The sections that the kind names come first, in the kind's order, followed by the sections of other quality
+    controls. The section `published` describes the files that predictions are made for and evaluated on. It is None if
+    the kind has no published format.
 
     kind_sha256: SHA-256 of the kind's file; None if the kind is a module.
-    together: field of the records; records with the same value were drawn together.
+    together: record field. Records that share a value in this field were drawn together.
     added_languages: languages that are not built in, because readers of the set need their names.
     """
     task, kind = export.task, export.kind
@@ -120,7 +120,7 @@ def _people(export: Export) -> dict[str, Any]:
     """Count annotators, valid answers, qualified annotators, tests and pauses."""
     task = export.task
     answered = Judgment.objects.answers().filter(unit__task=task, unit__known_answer="").order_by()
-    # Count only valid answers, without those that a manager voided.
+    # Count only valid answers, not answers that a manager voided.
     live = answered.live()
     by_unit = live.values("unit").annotate(answers=Count("pk"))
     by_person = live.values_list("annotator").annotate(Count("pk"), Min("answered_at"), Max("answered_at"))

@@ -55,7 +55,7 @@ class Lists:
         return before[self.ends[1:]] - before[self.ends[:-1]]
 
     def first(self, column: str, mask: Mask) -> pa.Array:
-        """Return a column of the first selected value in each row; None for rows without one.
+        """Return the first selected value of a column in each row; None if no value is selected.
 
         mask: whether each entry in `self.values` is selected.
         """
@@ -64,7 +64,7 @@ class Lists:
         return self.values[column].take(pa.array(first, mask=first >= self.ends[1:]))
 
     def last(self, column: str) -> pa.Array:
-        """Return a column of the last value in each row; None for rows without values."""
+        """Return the last value of a column in each row; None for rows without values."""
         return self.values[column].take(pa.array(self.ends[1:] - 1, mask=self.ends[1:] == self.ends[:-1]))
 
     def tuples(self, *columns: str) -> Iterator[list[tuple[Any, ...]]]:
@@ -76,7 +76,7 @@ class Lists:
 def lists_of(keys: Places, values: pa.RecordBatch, by: str) -> Lists:
     """Group values by key.
 
-    keys: one key per row of the result. Keys may repeat.
+    keys: one key per row of the result. Keys can repeat.
     values: values, sorted by the `by` column.
     by: column with the key of each value.
     """
@@ -164,7 +164,7 @@ class Units:
 def units_of(task: Task, *only: str) -> Iterator[Units]:
     """Yield the exported units in draw order, CHUNK at a time.
 
-    only: columns to read besides the keys; by default all, including those that quality controls need.
+    only: columns to read besides the keys; by default all columns, including those for quality controls.
     """
     controls = task.kind.quality_controls
     fields = UNIT | {path: type for control in controls for path, type in control.unit_columns.items()}
@@ -192,7 +192,7 @@ def rows_of(table: type[Model], units: pa.Array) -> Lists:
     return lists_of(keys, fetch_all(rows, TABLES[table], AT_ONCE), "unit")
 
 
-# --- JSON lines, built column by column but identical to those of json.dumps
+# --- JSON lines, built column by column but identical to the output of json.dumps
 
 
 # Matches the characters that json.dumps escapes.

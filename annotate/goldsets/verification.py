@@ -36,8 +36,8 @@ def verify(folder: Path, published: Sequence[str] = ()) -> dict[str, Any]:
     folder: folder of a set that discloses its secret.
     published: digests that were published earlier.
 
-    Return a dict with the keys folder, task, secret_fits, digests, unknown, lots and differ. `lots` is a list with a
-    dict for each purpose of a draw. Its keys are lot, draws, checked, differ and first.
+    Return a dict with `folder`, `task`, `secret_fits`, `digests`, `unknown`, `lots` and `differ`. `lots` lists a dict
+    for each purpose of a draw, with `lot`, `draws`, `checked`, `differ` and `first`.
 
     secret_fits: whether the secret has the SHA-256 digest in the manifest; if not, no draw is repeated.
     digests: digest of the secret, and last digest of the outcomes, to be compared with published digests.

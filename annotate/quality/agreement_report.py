@@ -64,12 +64,12 @@ MODELS = {"dawid_skene": "Dawid-Skene", "one_coin": "one-coin", "mace": "MACE", 
 
 
 def no_link(key: int) -> str:
-    """Return no URL, for output that cannot link to pages, such as that of commands."""
+    """Return an empty URL, for output that cannot link to pages, such as in a terminal."""
     return ""
 
 
 def measured(key: str, heading: str, digits: int) -> Column:
-    """Return a column for a coefficient, which unlike a share can be negative and can lack an interval.
+    """Return a column for a coefficient. Unlike a share, it can be negative and can lack an interval.
 
     digits: number of decimals.
     """
@@ -86,7 +86,7 @@ def agreement_table(
     """Return a table of agreement with a row for each language and, if there are several, one for all languages.
 
     headings: heading of each figure (COMMAND or PAGE).
-    on_page: whether the table is for a page, which has a single column for the language and sortable rows.
+    on_page: whether the table is for a page, where the language has a single column and rows can be sorted.
     sort: requested order of the rows, from the URL.
     """
     shown_keys = [key for key in headings if key not in MEASURES or report[ALL].get(key)]
@@ -134,7 +134,7 @@ def label_table(
 
 
 def accuracy_table(report: Section) -> Table:
-    """Return a table of accuracy by language, for the majority and the models, measured with true labels.
+    """Return a table of the majority's and each model's accuracy by language, measured with true labels.
 
     If answers are label sets, the table has the majority's mean F1 instead.
     """

@@ -1,7 +1,7 @@
 """Inter-annotator agreement in a task, computed from its valid answers (answer_models.py).
 
-If a task stops early, it requests additional answers only for units whose first answers differ. Including these answers
-would underestimate agreement, so only the initially requested answers are used. In other tasks, all answers are used.
+If a task stops early, it requests additional answers only for units whose first answers differ. These answers would
+bias agreement downwards, so only the initially requested answers are used. In other tasks, all answers are used.
 
 In a task with three or more systems, each unit compares two of them, and annotators cannot prefer a system that they do
 not see. Agreement is therefore computed from the systems' positions instead of their names (`places` in
@@ -19,8 +19,8 @@ A SECTION has the figures for all answers or for one language:
 
     {"units", "units_of_two": units with two or more answers, "annotators", "judgments": counts,
      "observed": MEASURE, "nominal": MEASURE, "ordinal": MEASURE, or None if labels are not grades,
-     "masi", "jaccard": MEASURE; exist only if answers are label sets. "unitizing": MEASURE; exists only if these are
-                        spans. For label sets, "ac1", "few_others" and
+     "masi", "jaccard": MEASURE; exist only if answers are label sets. "unitizing": MEASURE; exists only for sets
+                        of spans. For all label sets, "ac1", "few_others" and
                         "dawid_skene" are None, and "by_label" has only the MOST_LABELS most frequent labels,
      "ac1": MEASURE, "few_others": None, or {"label": the most frequent label, "others": number of units with any other
                                    label} if this number is too small for alpha to be informative,
@@ -38,8 +38,8 @@ A SECTION has the figures for all answers or for one language:
                        "sure": mean posterior of the labels that "dawid_skene" considers most likely, or None}}
 
 MEASURE: {"value", "low", "high", "units"}; if the measure is undefined, only "units" is not None (coefficients.py).
-ESTIMATE: {"value", "low", "high", "hits", "count"}, with Jeffreys' interval. If labels tie, a right one counts as a
-    fraction of a hit.
+ESTIMATE: {"value", "low", "high", "hits", "count"}, with Jeffreys' interval. If several labels tie and one is right,
+    it counts as a fraction of a hit.
 """
 
 from collections import Counter
@@ -87,7 +87,7 @@ class _Options:
 
     labels: canonical texts of answers, or names of positions if answers are compared by position.
     places: position by unit key and system; empty if answers are compared by label.
-    not_measured: keys of units that are not in the random sample, if there are too many units.
+    not_measured: keys of units left out of the random sample, if there are too many units to measure all.
     distances: distances between labels, by name.
     bootstrap: seed and number of replicates of the bootstrap.
     per_annotator: whether to compare each annotator with all others.
@@ -125,7 +125,7 @@ def report(
     fit: the answers and the fitted model; None to read the answers and fit the model.
     per_annotator: whether to compare each annotator with all others. If not, `against_rest` is empty.
 
-    Raise UnknownLabel if a true label is not one of the task's, and UnorderedLabels if the order of grades is unknown.
+    Raise UnknownLabel if the task lacks a true label, and UnorderedLabels if the order of grades is unknown.
     """
     fit = fit or fit_answers(task, repeats=repeats)
     responses = fit.responses
@@ -172,7 +172,7 @@ def _options(
     """Return the settings for computing the agreement in a task.
 
     responses: valid answers.
-    labels: their distinct canonical texts.
+    labels: distinct canonical texts of these answers.
     """
     form, not_measured = task.kind.form, set[int]()
     if form.several and len(by_key := {response.key: response.unit for response in responses}) > MOST_UNITS:
@@ -266,7 +266,7 @@ def _first_answers(responses: Responses, number: int | None) -> Responses:
     """
     if number is None:
         return responses
-    # A unit's answers are adjacent. An answer is surplus if the one `number` rows before it belongs to the same unit.
+    # A unit's answers are adjacent. An answer is surplus if the answer `number` rows above belongs to the same unit.
     unit, later = responses.unit, np.zeros(len(responses), dtype=np.bool_)
     later[number:] = unit[number:] == unit[:-number]
     return responses.where(~later)

@@ -20,7 +20,7 @@ def strata(task: Task, units: QuerySet[Unit]) -> set[str]:
 
 
 def in_strata(task: Task, names: Iterable[str]) -> Q:
-    """Return a filter for the units in these strata, which are named as in `strata`."""
+    """Return a filter for the units in these strata. `strata` returns their names."""
     paths = task.kind.statistics.audit_strata
     if len(paths) == 1:
         return Q(**{f"{paths[0]}__in": list(names)})

@@ -95,9 +95,9 @@ class Responses:
 def values_of(task: Task, responses: Responses | None = None) -> list[str]:
     """Return the distinct canonical texts of answers.
 
-    In tasks that ask about one language at a time, these are yes, no and und.
+    In tasks that ask about one language at a time, these are `yes`, `no` and `und`.
 
-    responses: answers; needed only if the possible texts are not known from the task.
+    responses: answers; needed only if the task does not determine the possible texts.
     """
     texts = [] if responses is None else pc.unique(responses.rows["label"]).to_pylist()
     return task.kind.form.values(task.kind.statistics.compared(task), texts)
@@ -315,7 +315,7 @@ def _true_indices(task: Task, responses: Responses, labels: list[str], gold: Map
 def _accuracies(
     responses: Responses, *, rows: Mapping[Hashable, int], shares: Mapping[str, Floats], posteriors: Floats
 ) -> dict[str, Any]:
-    """Return the accuracy of the majority and of each model on the units answered.
+    """Return the accuracy of the majority and of each model on the units that have answers.
 
     responses: a subset of the answers.
     rows: row by unit key, for units with a true label.
@@ -350,7 +350,7 @@ def _worse(shares: Mapping[str, Floats]) -> list[str]:
 def _true_sets(task: Task, responses: Responses, gold: Mapping[str, str]) -> dict[int, set[str]]:
     """Return the set of true labels by unit key, for units with true labels.
 
-    A unit may have more true labels than an answer may contain.
+    A unit can have more true labels than an answer is allowed to contain.
     """
     form = task.kind.form
     truth = {}

@@ -56,7 +56,7 @@ def draw_units(
     """Draw units from each stratum, and record the draws.
 
     There can be many units, so only one stratum's ids are in memory at a time. They are all read before the draw is
-    stored, because SQLite would refuse to store it during the query if there was another write in the meantime.
+    stored. Otherwise, SQLite would refuse to store it if another write happened during the query.
 
     paths: field paths whose values define a unit's stratum.
     counts: number of units to draw, by stratum.

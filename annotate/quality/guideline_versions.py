@@ -26,8 +26,8 @@ def newest_of(task: Task) -> dict[str, Guidelines]:
 def in_language(language: str, newest: Mapping[str, Version]) -> Version | None:
     """Return the guidelines in force for a language; None if there are none in any language.
 
-    These are the guidelines in this language, or in the closest one that its speakers understand, such as pt for pt-BR;
-    otherwise in English, or else in any other language.
+    The first choice is this language, or the closest language that its speakers understand, such as `pt` for `pt-BR`.
+    The second choice is English, and the third is any other language.
 
     newest: newest version by language.
     """
@@ -103,8 +103,8 @@ def check_version(task: Task, language: str, text: str) -> None:
 def new_version(task: Task, language: str, text: str, *, major: bool, after: int | None = None) -> Guidelines:
     """Add a version of the guidelines in a language.
 
-    If the language has no guidelines yet, a minor version is a translation of those in force and gets their
-    number.
+    If the language has no guidelines yet, a minor version is a translation of the guidelines in force, and gets the
+    same number.
 
     major: whether this is a major version, after which annotators must take the test again.
     after: key of the version that the text is based on; None if unknown.
@@ -130,7 +130,7 @@ def new_version(task: Task, language: str, text: str, *, major: bool, after: int
 
 
 def qualified(task: Task) -> QuerySet[Qualification]:
-    """Return the valid qualifications: those whose major version of the guidelines is still in force."""
+    """Return the valid qualifications. Their major version of the guidelines is still in force."""
     is_valid = Q(pk=None)
     for language, major in majors(task).items():
         is_valid |= Q(language=language, major=major)
@@ -154,7 +154,7 @@ def qualified_annotators(tasks: Collection[Task]) -> dict[int, dict[str, set[int
 def qualification_status(
     annotator: Annotator, tested: list[Task]
 ) -> tuple[dict[int, dict[str, int]], dict[int, set[str]]]:
-    """Return the major versions of the guidelines in force, and the languages where the annotator passed their test.
+    """Return the major versions of the guidelines in force, and the languages where the annotator passed the test.
 
     Both are mappings by task key.
     """

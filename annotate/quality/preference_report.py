@@ -43,7 +43,7 @@ def answer_tables(pair: Section) -> list[Table]:
 def pair_table(section: Section, *, shown: int | None = None) -> Table:
     """Return a table of preferences with a row for each pair of systems.
 
-    shown: maximum number of rows; None for all. If there are more pairs, those with the lowest p-values are shown.
+    shown: maximum number of rows; None for all. If there are more, the pairs with the lowest p-values are shown.
     """
     pairs = section["pairs"]
     if shown is not None and len(pairs) > shown:
@@ -103,8 +103,8 @@ def order_table(report: Section) -> Table:
 def difference_table(report: Section, *, shown: int | None = None) -> Table:
     """Return a table of differences in strength, with a row for each pair of systems.
 
-    shown: maximum number of rows; None for all. If there are more pairs, those whose systems have the most judgments
-        are shown.
+    shown: maximum number of rows; None for all. If there are more, the pairs whose systems have the most judgments are
+        shown.
     """
     order, standings = report["all"]["order"], report["all"]["standings"]
     judged = {standing["system"]: standing["judgments"] for standing in standings}
@@ -257,7 +257,7 @@ def side_words(sides: Section, people: int) -> str:
 
 
 def tables(report: Section, *, shown: int | None = None) -> list[Table]:
-    """Return the tables for cards and commands, which exclude the table of annotators.
+    """Return the tables for cards and commands. They exclude the table of annotators.
 
     shown: maximum number of pairs of systems in a table; None for all.
     """

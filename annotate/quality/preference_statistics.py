@@ -1,7 +1,7 @@
 """Preferences between a task's systems, computed from its valid answers (answer_models.py).
 
 If both systems suggest the same replies, the unit is not annotated. It counts as one tie for each annotator who would
-have been asked. A unit is unfinished while it is in a queue. Imported units are never in a queue.
+have been asked. A unit is unfinished as long as it is in a queue. Imported units are never in a queue.
 
 `report` returns JSON data:
 

@@ -4,27 +4,27 @@ A report is the dict that `evaluate` writes as JSON. It has these keys:
 
     rows        {measure, of, value, low, high, units, count, note}. `of` defines the slice by its dimensions' values,
                 and is empty for all units. By default, rows with the same dimensions form a section with a line per
-                slice and a column per measure. Rows can also have p and p_holm, from a test.
+                slice and a column per measure. Rows can also have `p` and `p_holm`, from a test.
     sections    optional: {slug, title, of, measures}. These measures with these dimensions form a separate section.
-                loud: a warning. plotted: measures to plot, by default the first one. across: values of the last
-                dimension that become columns, if the section has a single measure. apart: whether each value of the
+                `loud`: a warning. `plotted`: measures to plot, by default only the first. `across`: values of the last
+                dimension that become columns, if the section has a single measure. `apart`: whether each value of the
                 first dimension has its own section.
     head        {measure, of} of the headline rows
     unit        noun for a unit, such as "post"
     names       optional: names for values of dimensions, such as language codes
     words       sentences below a section's title, by the section's slug; `commands` are shown in a footnote
     reading     sentences on how to read the numbers; sentences on measures are in measures.toml
-    comparison  {other, rows}. `value` is the difference. The rows also have better, p and p_holm. If only some
-                measures are tested, the rows are also laid out like the figures. test: name of the test, unless it
-                is McNemar's or a paired test.
-    runs        optional, for several training runs: {chosen, runs, rows}. chosen: the run that is best on dev, which
-                the rest of the report is about. runs: {name, dev, rows} of each run. rows: the mean of each figure,
-                with its deviation and the values of the runs
+    comparison  {other, rows}. `value` is the difference. The rows also have `better`, `p` and `p_holm`. If only
+                some measures are tested, the rows are also laid out like the figures. `test`: name of the test,
+                unless it is McNemar's or a paired test.
+    runs        optional, for several training runs: {chosen, runs, rows}. `chosen`: the run that is best on dev. The
+                rest of the report is about this run. `runs`: {name, dev, rows} of each run. `rows`: each figure's
+                mean, with its deviation and the values of the runs
     reliability optional: {confidence, accuracy, low, high, units} of each bin
     coverage    with reliability: {coverage, accuracy} at each threshold
-    confusion   {labels, cells}. weighted: whether the cells count items by their weights
-    errors      {id, gold, predicted}; also language, people (share of annotators' answers by label) and fields, if
-                known
+    confusion   {labels, cells}. `weighted`: whether the cells count items by their weights
+    errors      {id, gold, predicted}. If known, also `language`, `people` (share of annotators' answers by label)
+                and `fields`
     told        sentences about the evaluation
     warnings    sentences
 
@@ -75,7 +75,7 @@ from annotate.reports.tables import NAME, NOTE, NUMBER, Cell, Column, dense, man
 from corpora.core.languages import UND
 
 KIND = "evaluation"
-COMMANDS = "commands"  # key in `words` of the commands for the footnote
+COMMANDS = "commands"  # key in `words` for the commands in the footnote
 TITLE = 30  # maximum length of the names of sets in the title
 COMMONEST = 25  # maximum number of confusions in the table
 CONFUSED = 20  # maximum number of labels in the heat map of the most confused labels
@@ -222,7 +222,7 @@ def name_of(report: Mapping[str, Any], row: Figure, without: Collection[str] = (
 
 
 def is_decided(row: Figure) -> bool:
-    """Return whether the interval excludes zero as printed, with shares rounded to three decimal places."""
+    """Return whether the printed interval excludes zero. Shares are rounded to three decimal places."""
     return bool(row.get("better") and all(end is not None and round(end, 3) for end in (row["low"], row["high"])))
 
 

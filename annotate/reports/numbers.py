@@ -62,7 +62,7 @@ def _with_ends(figure: Mapping[str, Any] | None, written: Callable[[float], str]
 def estimate(figure: Mapping[str, Any] | None) -> str:
     """Format an estimate in a report, such as 97.1% [95.8, 98.2].
 
-    figure: mapping with value, low and high, or None.
+    figure: mapping with `value`, `low` and `high`; None if not measured.
     """
     if figure is None or figure["value"] is None:
         return NOT_MEASURED
@@ -80,7 +80,7 @@ def amount(difference: Mapping[str, Any], *, is_share: bool) -> tuple[str, str]:
 
     A negative difference is reversed: the word is "less", and the interval has the opposite signs.
 
-    difference: mapping with value, low and high, all measured.
+    difference: mapping with `value`, `low` and `high`, all measured.
     is_share: whether to use percentage points.
     """
     sign = -1 if difference["value"] < 0 else 1
@@ -110,7 +110,7 @@ def count(number: float | None) -> str:
 
 
 def rounded(number: float | None) -> str:
-    """Format an expected number, such as of posts or hours, with one decimal place below ten, otherwise none."""
+    """Format an expected number of posts or hours. Only numbers below ten have a decimal place."""
     if number is None:
         return NOT_MEASURED
     if 0 < number < 0.05:

@@ -20,7 +20,7 @@ from annotate.reports.table_formats import printable
 
 # --- SVG elements for plots, and the layout of plots with rows.
 #
-# Text is escaped, and colours are the page's. The plots are below and in `square_plots.py`.
+# Text is escaped, and colours come from the page. The plots are below and in `square_plots.py`.
 
 
 _STYLES = Path(__file__).parents[1] / "static" / "annotate" / "assay.css"
@@ -97,7 +97,7 @@ Letters = tuple[tuple[int, int], tuple[int, int]]
 def _letters_of(rows: Iterable["AnyRow"], wide: int, narrow: int) -> Letters:
     """Return how to shorten codes on a wide page, and names on a narrow page, so that they remain distinct.
 
-    Both are (limit, end) arguments for `shorten`. A row without a name shows its code on a narrow page.
+    Both results are (limit, end) arguments for `shorten`. A row without a name shows its code on a narrow page.
 
     wide, narrow: maximum number of letters on a wide and on a narrow page.
     """
@@ -111,8 +111,7 @@ def _letters_of(rows: Iterable["AnyRow"], wide: int, narrow: int) -> Letters:
 def _row_head(row: "AnyRow", top: int, height: int, *, room: int, letters: Letters) -> SafeString:
     """Return the head of a row: a rule above it, the code and the name. A name that is too long is clipped.
 
-    A narrow page shows only the name, or a shorter form of the code. These are hidden unless a style sheet reveals
-    them.
+    A narrow page shows only the name, or a shorter form of the code. Both are hidden unless a style sheet reveals them.
 
     room: space for the code and the name (% of the width).
     letters: how to shorten the code and the name, see `_letters_of`.
@@ -147,7 +146,7 @@ SERIES = 20  # height of each series in rows with several series, in pixels
 # each width, including those of axes that start below 0.
 ZOOMED = (5, 10, 20, 30, 40, 50)
 TICKS = {5: 1, 10: 2, 20: 5, 30: 10, 40: 10, 50: 10, 100: 25, 150: 50, 200: 50}
-MOST_CUT = 0.1  # maximum share of intervals that exceed a zoomed axis, which are marked with arrows
+MOST_CUT = 0.1  # maximum share of intervals that exceed a zoomed axis; arrows mark such intervals
 
 # Shades of stacked bars, from finished to not started. They differ in more than colour.
 SHADES = ((ACCENT, 1.0), (ACCENT, 0.62), (ACCENT, 0.3), (QUIET, 0.45), (PAPER, 1.0))

@@ -24,8 +24,8 @@ from annotate.reports.tables import ALL, NAME, NOTE, NUMBER, Cell, Column, Table
 # Maximum number of marks in a picture that fits on a printed page: for a single series, and for several series. Further
 # rows continue in the next picture, on the same axis.
 SINGLES, SEVERAL = 40, 48
-# Maximum number of columns that fit in a terminal: of numbers without intervals, and of slices and numbers with
-# intervals.
+# Maximum number of columns that fit in a terminal: for numbers without intervals, and for slices together with numbers
+# that have intervals.
 ACROSS, WIDE = 8, 5
 NOTES = Column("note", "note", NOTE)
 ZERO_AT_BEST = ("refused", "ece", "aurc")  # not plotted with other measures, because their best value is near zero
@@ -74,7 +74,7 @@ def pictures(rows: Sequence[PlotRow], title: str, counted: str, series: tuple[st
 
 
 def mark_of(row: Figure | None) -> Mark | None:
-    """Return the mark for a row, which has only a dot if the row has no interval."""
+    """Return the mark for a row. It is only a dot if the row has no interval."""
     if not row:
         return None
     rests_on = row.get("count") if row["units"] is None else row["units"]
@@ -360,7 +360,7 @@ class Measure(NamedTuple):
     name: heading of its column.
     about: sentence that explains the measure; may be empty.
     is_share: whether values are percentages.
-    is_exact: whether it is a count or a plain mean, and so has no interval.
+    is_exact: whether the measure has no interval, because it is a count or a plain mean.
     is_difference: whether values are signed percentage points.
     """
 

@@ -1,4 +1,4 @@
-"""Format text and tables in GitHub's Markdown and in LaTeX, where text is escaped, and for a terminal."""
+"""Format text and tables in GitHub's Markdown, in LaTeX and for a terminal. Markdown and LaTeX are escaped."""
 
 import json
 import re
@@ -140,7 +140,7 @@ def as_lines(table: Table) -> str:
     If the table is too wide, columns of names are omitted, and texts other than numbers are shortened.
     """
     cells = [[printable(cell.shown) for cell in row] for row in (*table.body, *table.total)]
-    notes: dict[str, list[str]] = {}  # first cells of the rows that have each note
+    notes: dict[str, list[str]] = {}  # note -> first cells of the rows with this note
     for n, column in enumerate(table.columns):
         for row in cells if column.kind == NOTE else ():
             if row[n]:

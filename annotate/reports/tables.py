@@ -170,7 +170,7 @@ class Table:
 
     @property
     def others(self) -> dict[str, str]:
-        """The URL parameters, except for this table's filter and page, and the download."""
+        """All URL parameters except the download and this table's filter and page."""
         names = (f"find-{self.name}", f"page-{self.name}", "csv")
         return {key: value for key, value in (self.parameters or {}).items() if key not in names}
 
@@ -311,7 +311,7 @@ def table(
 
 
 def dense(caption: str, columns: Iterable[Column], rows: Iterable[Row]) -> tuple[Table, ...]:
-    """Return a tuple with a table without empty columns of names and notes, or an empty tuple if there are no rows."""
+    """Return a tuple of one table without its empty name and note columns; an empty tuple if there are no rows."""
     row_list, kept_columns = list(rows), dict[Column, list[Cell]]()
     for column in columns:
         cells = [column.cell(row) for row in row_list]
@@ -379,8 +379,8 @@ def numbers(headings: Mapping[str, str]) -> list[Column]:
     return [numbered(key, heading) for key, heading in headings.items()]
 
 
-# The columns for a row's language: LANGUAGE, with code and name in two columns, for reports and cards, and ONE_LANGUAGE
-# for pages.
+# The columns for a row's language. LANGUAGE has two columns, code and name, for reports and cards. ONE_LANGUAGE is for
+# pages.
 LANGUAGE = (
     Column("language", "language"),
     Column("name", "name", NAME, lambda row: beside(row["language"], row.get("name", ""))),

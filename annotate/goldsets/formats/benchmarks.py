@@ -33,7 +33,7 @@ _PAIRS = pa.schema([("label", pa.string()), ("length", pa.int32()), ("id", pa.st
 def write_twitter(folder: Path, export: "Export") -> dict[str, Any]:
     """Write a set's Twitter 2015 file and return its manifest entry.
 
-    No file is written if the posts were drawn with unequal probabilities, because the format has no column for these.
+    No file is written if the posts were drawn with unequal probabilities, because the format cannot store these.
     """
     if not export.design.sets.stem:
         return {"format": TWITTER, "files": {}}

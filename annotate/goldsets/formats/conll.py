@@ -2,9 +2,10 @@
 
     <KIND>/<language>.<split>      NER/en.train; a blank line follows each record
 
-If the kind names a field with the record's tokens, these are used. Otherwise, tokens are words and other characters; in
-scripts without spaces, each character is a token. The first token of a span is tagged B, the others I. Of overlapping
-spans, the longest is kept. A span that begins or ends within a token is widened to the whole token, and counted.
+If the kind names a field with tokens, the record's tokens are used. Otherwise, tokens are words and other characters;
+in scripts without spaces, each character is a token. The first token of a span is tagged B, the others I. Of
+overlapping spans, the longest is kept. A span that begins or ends within a token is widened to the whole token, and
+counted.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -65,7 +66,7 @@ def count_widened(places: Sequence[tuple[int, int]], spans: Iterable[Span]) -> i
 
 
 def spans_of(tags: Iterable[str]) -> list[Span]:
-    """Return the spans of IOB2 tags, counted in tokens. As in seqeval's strict mode, an I without a B is ignored."""
+    """Return the spans marked by IOB2 tags, in tokens. As in seqeval's strict mode, an I without a B is ignored."""
     spans: list[Span] = []
     for number, tag in enumerate(tags):
         prefix, _, label = tag.partition("-")

@@ -94,7 +94,7 @@ def filter_steps(manifest: Mapping[str, Any]) -> list[Step]:
         (f"{scorer['name']} has a score above {scorer['threshold']:g}", scorer["dropped"])
         for scorer in counts["scorers"]
     ]
-    # Several scorers may drop the same pair, so their counts are shown within one step.
+    # Several scorers can drop the same pair, so their counts are shown within one step.
     each_alone = [(f"of these: {step}", number) for step, number in dropped_steps]
     dropped = (
         dropped_steps
@@ -176,8 +176,8 @@ def pair_card(manifest: dict[str, Any]) -> dict[str, Any]:
 def pair_sections(corpus_name: str) -> dict[str, Any]:
     """Return the manifest's section on audits of the filter; empty if there are none.
 
-    The section has the results of each task whose units were drawn from both sides of the filter, unless none of the
-    task's units are labelled.
+    A task's results are in the section if its units were drawn from both sides of the filter and any of them is
+    labelled.
     """
     tasks = Task.objects.filter(draws__corpus__name=corpus_name, draws__design="filtered").distinct().order_by("pk")
     reports = {task.name: sample_audits.filter_report(task) for task in tasks}

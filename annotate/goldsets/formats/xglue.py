@@ -40,8 +40,8 @@ class XglueTask:
 
     name: the task's name in file names.
     inputs: fields of a line.
-    target: for text generation, the field with the text to generate (or LABEL), which is written to a separate file;
-        empty for other tasks.
+    target: for text generation, the field with the text to generate (or LABEL). It is written to a separate file. Empty
+        for other tasks.
     only: label of the rows to include; empty for all rows.
     together: field to group rows by, so that rows with the same value are on consecutive lines; empty for no grouping.
     paths: path of each split's file, with {} for the language; by default, XGLUE's usual names.
@@ -61,7 +61,7 @@ class XglueTask:
     def path(self, language: str, split: str, *, part: str = "", mark: str = "", labels: bool = False) -> str:
         """Return the path of a file, such as xglue.qadsm.en.train, xglue.qg.en.src.train or xglue.wpr.de.test.labels.
 
-        part: suffix for the input or target file of text generation, .src or .tgt.
+        part: suffix for the input or target file of text generation, `.src` or `.tgt`.
         mark: suffix for the files of an unfinished set.
         labels: whether the file contains the labels of a test file.
         """
@@ -137,7 +137,7 @@ def write_files(folder: Path, published: str, rows: Iterable[Mapping[str, str]],
     """Write the files of a layout's tasks, and return the number of rows in each. A split without rows has no file.
 
     published: name of the layout, a key of TASKS.
-    rows: rows with language, split, label and the task's fields; also with the id if the task numbers its rows.
+    rows: rows with `language`, `split`, `label` and the task's fields, and with `id` if the task numbers its rows.
     mark: suffix for the files of an unfinished set.
 
     Raise XglueError before anything is written if a cell is too long for the published readers.
