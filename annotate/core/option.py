@@ -171,7 +171,7 @@ class Option:
     required: whether an action needs a value.
     argument: whether it is a positional argument, such as the name of a task.
     several: whether the value is a list. The option is repeated for each item, as in `--label a --label b`.
-    in_a_row: whether the option is instead written once, followed by all items, as in `--files a b`.
+    in_a_row: whether a list is instead written after a single option, as in `--files a b`.
     shown: placeholder for the value in the help.
     opposite: for a flag with three states (yes, no, unset), the name and the help of the option that means no.
     """
@@ -195,7 +195,7 @@ class Option:
 
     @property
     def is_file(self) -> bool:
-        """Whether the value is the path of a file or folder. Pages only offer those in the inbox."""
+        """Whether the value is the path of a file or folder. Pages only offer files and folders in the inbox."""
         return self.read in (Path, named_file)
 
     @property

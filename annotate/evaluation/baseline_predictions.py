@@ -239,7 +239,7 @@ def _write_ranked(path: Path, answers: Mapping[str, Scores]) -> None:
 
 
 def _training_sets(gold: PublishedSet, documents: Sequence[Document]) -> dict[str, list[Document]]:
-    """Return the training documents of each language, and of all languages under the key JOINT.
+    """Return the training documents of each language. The key JOINT holds those of all languages.
 
     The result is empty unless the set is balanced or has training documents in several languages.
     """
@@ -255,7 +255,7 @@ def _training_sets(gold: PublishedSet, documents: Sequence[Document]) -> dict[st
 
 
 def _largest_list(gold: PublishedSet, language: str) -> list[str]:
-    """Return the ids of a balanced set's largest training set in a language; none if there is no training set."""
+    """Return the ids of a balanced set's largest training set in a language; empty if there is no training set."""
     start = re.escape(language_pairs.list_path(gold, language, TRAIN))
     names = [name for name in gold.files if re.fullmatch(rf"{start}\.\d+", name)]
     return language_pairs.read_list(gold, max(names, key=lambda name: gold.files[name])) if names else []

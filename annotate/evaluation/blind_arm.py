@@ -41,7 +41,7 @@ def has_suggested(manifest: Mapping[str, Any], corpus: str, source: str, is_same
     manifest: the set's manifest.
     corpus: corpus name.
     source: path of a file, or name of a predictor.
-    is_same: returns whether the labels in a file are the suggested ones.
+    is_same: returns whether a file's labels are the suggested labels.
     """
     names = suggesters(manifest)
     return bool(names) and (is_same() if is_file(source) else str(find_imported(corpus, source)) in names)

@@ -133,7 +133,7 @@ def _accuracy(both: Uniform, *, with_und: bool) -> Outcome:
 
 
 def _recall(label: str, both: Uniform | None, sets: tuple[metrics.RecallSets, metrics.RecallSets]) -> Outcome:
-    """Return the difference in recall, from the language's recall-oriented set or, without one, the uniform set."""
+    """Return the difference in recall. Prefer the language's recall-oriented set to the uniform set."""
     first_predictions, second_predictions = (recall_sets.get(label, {}) for recall_sets in sets)
     if first_predictions:
         # The difference is the share of posts that only the first predictor gets right, minus the share that only the

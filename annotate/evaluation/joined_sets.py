@@ -43,8 +43,8 @@ class Joined:
     uniform: the uniform set that measures are computed from; the same as `labelled` unless `is_naive` is true.
     is_naive: whether `uniform` treats the detectors' agreement as the truth, because too few posts are annotated.
     recall, precision, reach: see RecallSets, PrecisionSets and Reach in metrics.py.
-    verified: mapping from label to {post id: annotators' label}, for posts that the predictor gives the label while the
-        detectors agree on another one.
+    verified: mapping from label to {post id: annotators' label}. It has the posts that the predictor gives this label
+        although the detectors agree on another label.
     confirmed: labels that annotators confirmed for at least one verified post.
     undecided: mapping from a class to the codes that annotators were asked about. A negative answer, such as not-zh-CN,
         does not show whether a post belongs to the class, so the class's precision is unknown.
@@ -75,8 +75,8 @@ class Joined:
     def uniform_for(self, label: str = "") -> Uniform | None:
         """Return the uniform set with verified posts counted as annotated.
 
-        Posts that the predictor labels X while the detectors agree on another label form a separate stratum, and the
-        verified posts are a random sample of that stratum. A post in it that was audited represents only itself.
+        Posts that the predictor labels X although the detectors agree on another label form a separate stratum. The
+        verified posts are a random sample of that stratum. An audited post in it represents only itself.
 
         label: label to measure; "" for a measure of all labels.
         """

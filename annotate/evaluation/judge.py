@@ -1,4 +1,4 @@
-"""Certificate for a machine judge, which labelled a whole corpus while annotators labelled a sample of it.
+"""Certificate for a machine judge. The judge labelled a whole corpus, and annotators labelled a sample of it.
 
 The certificate reports the judge's agreement with the annotators, the annotators' agreement with each other, whether
 the judge may replace an annotator (the alternative annotator test), and each label's share of the corpus. The shares

@@ -34,7 +34,7 @@ from annotate.reports.tables import are, many
 from corpora.core.languages import LANGUAGES, published_code
 
 Pair = tuple[str, str]  # training language or JOINT; test language
-Hits = Mapping[Pair, Floats]  # for each pair, 1 for each test document classified correctly, 0 for the others
+Hits = Mapping[Pair, Floats]  # for each pair, 1 for each test document classified correctly and 0 for each wrong one
 TEXTS = texts("pairs")
 
 
@@ -266,7 +266,7 @@ def _comparison(systems: Sequence[Hits], tests: Tests, names: Sequence[str]) -> 
 
 
 def read_tests(gold: PublishedSet, split: str = TEST) -> dict[str, Tested]:
-    """Return each language's test set, or the documents of another split.
+    """Return each language's documents in the split, by default its test set.
 
     Raise EvaluationError if the split has no documents, and GoldSetError if a test list contains a document that is not
     among the set's rows.

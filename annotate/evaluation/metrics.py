@@ -203,7 +203,7 @@ def build_strata(
 
 
 class Lone(NamedTuple):
-    """Unannotated posts that the predictor gives a label while the detectors agree on another one.
+    """Unannotated posts that the predictor gives a label although the detectors agree on another label.
 
     posts: number of these posts.
     bounds: the label's precision if the predictor is wrong on all these posts, and if it is right on all of them.
@@ -387,7 +387,7 @@ def precision(
     uniform: the uniform set; None if there is none.
     sets: precision-oriented sets.
     with_und: whether posts that annotators labelled und count as wrong; otherwise they are left out.
-    false_yes: upper bound on the share of wrong posts among those confirmed in the precision-oriented set.
+    false_yes: upper bound on the share of confirmed posts in the precision-oriented set that are wrong.
     """
     truths = sets.get(label, {})
     judged = [truth for truth in truths.values() if with_und or truth != UND]

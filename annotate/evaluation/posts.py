@@ -196,7 +196,7 @@ def _figures(
     all_rows = [row for _, rows, _ in sections for row in rows]
     measures = {row["measure"] for row in all_rows}
     if "width_share" in measures:
-        # Suggest further work only for a set exported from a task, not for an imported one.
+        # Suggest further work only for a set exported from a task, not for an imported set.
         tasks = [gold.name for gold, _ in kept if gold.population == STREAM and gold.corpus]
         sections.append(("width", [], (WORDS["width"],)))
         sources = [row["of"]["source"] for row in all_rows if row["measure"] == "width_share"]

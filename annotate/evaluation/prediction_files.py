@@ -202,7 +202,7 @@ class _Reader:
             self.scores[self.place[key]] = scores or 1 / len(self.labels)
 
     def _scores(self, line: int, raw: Mapping[str, Any]) -> list[float]:
-        """Return a row's scores, scaled to add up to 1, or an empty list if all cells are empty.
+        """Return a row's scores, scaled to add up to 1. The list is empty if all cells are empty.
 
         Raise EvaluationError if the cells are not probabilities.
         """

@@ -411,7 +411,7 @@ class _Columns:
     votes: list[Mapping[str, float]] = field(default_factory=list)
     offsets: list[int] = field(default_factory=list)
     # `values` contains the units' values for columns that may become slices. `dropped` contains the names of the other
-    # columns: those that every set has, and those with too many values.
+    # columns, which every set has or which have too many values.
     values: dict[str, list[str]] = field(default_factory=dict)
     dropped: set[str] = field(default_factory=lambda: {*COLUMNS} - {LANGUAGE, STRATUM, "text"})
     audits: AuditResponse = field(default_factory=AuditResponse)

@@ -74,7 +74,7 @@ class SuggestedReplies:
 
 
 def read_tests(gold: PublishedSet, split: str = TEST) -> dict[str, Tested]:
-    """Return each language's test set, or the pairs of another split.
+    """Return each language's pairs in the split, by default its test set.
 
     Raise EvaluationError if there are no pairs, and GoldSetError if a file has the wrong number of columns.
     """

@@ -39,7 +39,7 @@ Report = dict[str, Any]
 def evaluate_runs(
     runs: Sequence[str], gold: Sequence[Path], *, against: str = "", split: str | None = None, **options: Any
 ) -> Report:
-    """Return the report on the run that is best on dev, with the means over all runs.
+    """Return the report on the run that is best on `dev`, including the means over all runs.
 
     runs: paths or names of the runs' predictions; see `evaluate`.
     gold, against, options: see `evaluate`. `against` is compared with the best run.
@@ -75,7 +75,7 @@ def evaluate_runs(
 
 
 def _on_dev(runs: Sequence[str], gold: Sequence[Path], **options: Any) -> tuple[list[Report], str]:
-    """Return the reports on dev and "", or an empty list and the reason why there are none."""
+    """Return the reports on `dev` and "". If there are none, return an empty list and the reason."""
     places = [Path(run) / DEV if Path(run).is_dir() else run for run in runs]
     try:
         return [evaluate(str(place), gold, split=DEV, **options) for place in places], ""
@@ -144,7 +144,7 @@ ALL = "all"
 
 
 def find_settings(predictions: str) -> dict[str, str]:
-    """Return a mapping from setting to its subfolder, or an empty dict if the folder contains no settings.
+    """Return a mapping from setting to subfolder. It is empty if the folder contains no settings.
 
     A subfolder is a setting if it contains files that are named after a language pair or contain suggested replies.
     """

@@ -175,7 +175,7 @@ class Uniform:
 
     @cached_property
     def reweighted(self) -> tuple["Uniform", ...]:
-        """The set reweighted for three ratios in `rates`: the most likely, which is the nearest to 1, and both ends."""
+        """The set reweighted for three ratios in `rates`: the most likely (the ratio nearest to 1), and both ends."""
         lowest, highest = self.rates
         likeliest = min(highest, max(lowest, 1.0))
         return tuple(map(self._reweight, dict.fromkeys((likeliest, lowest, highest)) if self.missing else (1.0,)))

@@ -138,7 +138,7 @@ def _read(
 
 
 def _figures(measure: str, system: Sequence[Texts], digest: str) -> Iterator[Row]:
-    """Yield the mean over languages and each language's figure, as in XGLUE's evaluation."""
+    """Yield the mean over languages, followed by each language's figure, as in XGLUE's evaluation."""
     rows = [
         figure
         for texts in system

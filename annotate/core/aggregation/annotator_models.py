@@ -239,7 +239,7 @@ def _batch_size(answers: Answers) -> tuple[int, int]:
 
 
 def _draw_batches(answers: Answers, seed: str) -> Iterator[tuple[EMState, Floats]]:
-    """Yield batches of starts, with the beta of each start."""
+    """Yield each batch of starts and the beta of each start."""
     people, size = len(answers.annotators), len(answers.labels)
     batch, most = _batch_size(answers)
     drawing = generator(seed, "starts")
@@ -419,8 +419,8 @@ def fit_dawid_skene(answers: Answers, *, seed: str = "") -> Fit:
     (Dawid and Skene 1979, Maximum Likelihood Estimation of Observer Error-Rates Using the EM Algorithm, Applied
     Statistics 28(1)). `find_maxima` describes the starts. None of them is guaranteed to lead to the global maximum.
 
-    Prior, confusion and likelihood are those of the best maximum, without smoothing. Posteriors are smoothed, because
-    an error that was not observed would otherwise count as impossible: each c_akl gets a pseudocount of SMOOTHING / K,
+    Prior, confusion and likelihood come from the best maximum and are not smoothed. Posteriors are smoothed, because an
+    error that was not observed would otherwise count as impossible: each c_akl gets a pseudocount of SMOOTHING / K,
     where K is the number of labels in use. Posteriors are also averaged over all maxima with equal weights. With few
     answers, weights by likelihood would favour maxima that overfit. docs/explanation/agreement.md reports the effect of
     smoothing and averaging.

@@ -85,7 +85,7 @@ def credit(weights: Ints | Floats, truth: Ints) -> Floats:
     return right
 
 
-# --- Rules that decide a unit's label from its answers, or how many more answers it needs.
+# --- Rules that decide a unit's label, or decide how many more answers it needs.
 
 
 def needed(people: int) -> int:

@@ -28,7 +28,7 @@ class JudgeAgreement:
     judge: agreement of the judge with the annotators, on all units labelled by both.
     judge_shared: the same, on the units with two or more annotators only.
     people: agreement of annotators with each other, on the same units as `judge_shared`.
-    difference: judge_shared minus people; None if there are fewer than 20 units, or if it is the same on every unit.
+    difference: `judge_shared` minus `people`; None with fewer than 20 units, or if all units have the same difference.
     judge_alpha: Krippendorff's alpha of the judge and the annotators together, on the same units as `judge_shared`.
     people_alpha: Krippendorff's alpha of the annotators only, on the same units.
     units: number of units labelled by the judge and by annotators.
@@ -120,7 +120,7 @@ class LeftOut:
     annotator: the annotator.
     units: number of the annotator's units that the judge labelled and somebody else answered.
     judge: share of the units on which the judge is at least as close to the other annotators as the annotator is.
-    person: share of the units on which the annotator is at least as close to the others as the judge is.
+    person: share of the units on which the annotator is at least as close to the other annotators as the judge is.
     p: p-value of the hypothesis that the judge is worse than the annotator by epsilon or more.
     adjusted: `p` after the Benjamini-Yekutieli adjustment. `p` and `adjusted` are None if there are too few units.
     """

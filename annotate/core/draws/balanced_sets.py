@@ -39,7 +39,7 @@ def part_of(name: str) -> str:
 
 
 def place_of(name: str) -> tuple[int, int]:
-    """Return a sort key for the order in which sets are filled: test, dev, then the train sets by size."""
+    """Return a sort key for filling the sets in order: test, dev, then the train sets by size."""
     return (TEST, DEV, TRAIN).index(part_of(name)), int(name.partition(".")[2] or 0)
 
 

@@ -39,7 +39,7 @@ def gold_places(lots: Lots, person: str, language: str, size: int) -> Callable[[
 def gold_count(is_gold: Callable[[int], bool], places: int, size: int) -> int:
     """Return how many of an annotator's first `places` units are gold items.
 
-    Each complete block has one gold item. The incomplete block at the end may have one.
+    Each complete block has one gold item. The incomplete block at the end may have a gold item too.
 
     is_gold: result of `gold_places`.
     size: number of units per block.
@@ -58,7 +58,7 @@ def gold_order(lots: Lots, person: str, keys: Iterable[str]) -> list[str]:
 
 
 def test_questions(lots: Lots, test: Sequence[str], frequencies: Mapping[str, int], count: int) -> list[str]:
-    """Draw the questions of a test, in random order, from those that the annotator was asked least often.
+    """Draw a test's questions, in random order, from the questions that the annotator was asked least often.
 
     test: the annotator's pseudonym, the language and the number of the test.
     frequencies: for each question in the pool, how often the annotator has been asked it.

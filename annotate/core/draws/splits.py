@@ -90,7 +90,7 @@ def _share(name: str, written: str) -> Fraction:
 
 
 def shares(language: str, ratio: Mapping[str, Fraction]) -> dict[str, Fraction]:
-    """Return the share of each split in a language, without empty splits.
+    """Return the share of each non-empty split in a language.
 
     Only English has a train split. In every other language, the shares of dev and test are scaled to add up to 1.
 
@@ -190,7 +190,7 @@ def split(rows: Iterable[Row], ratio: Mapping[str, Fraction], *, seed: str) -> d
 
 
 def _sort_key(component: list[Row], smallest: Mapping[str, int], parts: int, seed: str) -> tuple[int, str, str]:
-    """Return a sort key for the order in which components are assigned.
+    """Return a sort key for assigning the components in order.
 
     The first value of the key is negative for components larger than the smallest split, and 0 for all others.
 

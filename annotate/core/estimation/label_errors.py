@@ -60,7 +60,7 @@ def allocate(
     total: number of units to allocate.
     weights: weight of each stratum; positive if the stratum has units.
     most: maximum for each stratum: its number of units.
-    least: minimum for each stratum, or all of its units if it has fewer. The minimum holds even if the total is
+    least: minimum for each stratum. A smaller stratum gets all of its units. The minimum holds even if the total is
         exceeded.
 
     Return the number of units for each stratum, not rounded.
@@ -278,8 +278,8 @@ def can_tell(audits: float, limit: float) -> bool:
 def is_over(audit: Audit, limit: float, slips: Estimate | None = None) -> bool:
     """Return whether annotators must label all items of the language, because too many labels may be wrong.
 
-    They must if the error rate may exceed the limit and the audit is large enough to test the limit, or if the error
-    rate certainly exceeds the limit. Items may be unresolved because they are hard, so both tests use `bounds`.
+    This is the case if the error rate may exceed the limit and the audit is large enough to test the limit, or if the
+    error rate certainly exceeds the limit. Items may be unresolved because they are hard, so both tests use `bounds`.
 
     slips: error rate of adjudicators, see `without_slips`.
     """
@@ -291,7 +291,7 @@ def overall_error(audits: Iterable[Audit], slips: Estimate | None = None) -> Est
     """Estimate the error rate over all languages, each weighted by its number of items.
 
     Unresolved items are treated as in `error`. If a language has items but no resolved audits, its rate is assumed to
-    be the mean of the other languages, with an interval from all right to all wrong. Errors in unread items are
+    be the mean of the other languages, and its interval runs from all right to all wrong. Errors in unread items are
     estimated from the audits, and errors in unchecked items from the checks (proportions.Unread). If no check found an
     error, confirmed items are assumed to contain at most as many errors as doubted items. Without this assumption, a
     few checks would make the interval far too wide.
@@ -334,12 +334,12 @@ def neyman_allocation(number: int, languages: Mapping[str, tuple[int, Audit]]) -
     Each language gets audits in proportion to its number of items times sqrt(p(1 - p)), where p is its error rate
     (Neyman 1934, On the two different aspects of the representative method, Journal of the Royal Statistical Society
     97(4); Cochran 1977, section 5.5). To compute p, half an error and half a correct item are added, so languages
-    without observed errors are audited too. If a language has too few items, the rest goes to the others.
+    without observed errors are audited too. If a language has too few items, the rest goes to other languages.
 
     number: total number of items to audit.
     languages: number of items available, and audit to date, by language.
 
-    Return the number of items by language, without languages that get none.
+    Return the number of items by language. Languages that get no items are left out.
     """
     most = {label: posts for label, (posts, _) in languages.items()}
     weights = {label: posts * deviation(audit) for label, (posts, audit) in languages.items()}

@@ -292,9 +292,9 @@ def stratified(
         close to prediction-powered inference (Angelopoulos, Bates, Fannjiang, Jordan and Zrnic 2023, Science 382).
 
     If everything was read, this is the plain proportion with its interval. Otherwise, each unread item counts as its
-    guess. The items read, with their weights, show how many unread items differ from their guess, and in which way: for
-    example, a presumed hit may be a miss, or an item may belong to the domain after all (Sarndal, Swensson and Wretman
-    1992, Model Assisted Survey Sampling, section 9.6).
+    guess. The weighted items read show how many unread items differ from their guess, and in which way: for example, a
+    presumed hit may be a miss, or an item may belong to the domain after all (Sarndal, Swensson and Wretman 1992, Model
+    Assisted Survey Sampling, section 9.6).
 
     The number of items that differ in one way has a Jeffreys interval at its effective size (Kish 1965, Survey
     Sampling, section 11.7; Franco, Little, Louis and Slud 2019, Comparative Study of Confidence Intervals for
@@ -342,7 +342,7 @@ def stratified(
 
 
 def _guess(stratum: Stratum, plain: Sequence[Stratum]) -> Guess:
-    """Return the guess of a stratum, with the ways in which the truth may differ.
+    """Return a stratum's guess, including the ways in which the truth may differ from it.
 
     If the stratum has no guess, use the most common outcome among the items read in `plain`, which are all strata
     without a guess. There is one exception: if the items read in each of these strata are all inside or all outside the

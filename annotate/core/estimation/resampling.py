@@ -21,7 +21,7 @@ from annotate.core.estimation.proportions import LEVEL, SLACK, Estimate, Z, jeff
 REPLICATES = 2000
 # Minimum number of units for an interval. In 500 simulated sets of queries with five pages each, nominal 95% intervals
 # of the mean nDCG covered the true mean in 72% of sets with 5 queries, 86% with 10 and 20, and 91% with 50 and 100. The
-# values are far from normal, with a mean of 0.89.
+# values are far from normal; their mean is 0.89.
 LEAST_UNITS = 20
 LEAST_LEFT_OUT = 10  # minimum number of units for a jackknife interval; with 5, some intervals covered 86%
 ASSIGNMENTS = 9999  # number of random assignments in a randomization test
@@ -98,7 +98,7 @@ def ratio(parts: Floats, wholes: Floats, part: float | None = None) -> Ratio:
 
 
 def jackknife(value: float, without: Floats) -> Estimate:
-    """Estimate a share, with the Jeffreys interval at the effective sample size that has the jackknife variance.
+    """Estimate a share. Its Jeffreys interval uses the effective sample size that gives the jackknife variance.
 
     If the jackknife variance is 0, the units count as a simple random sample. There is no interval with fewer than
     LEAST_LEFT_OUT units.
@@ -166,7 +166,7 @@ def compare_scores(
     """Compare the scores of two systems. The parameters are those of `randomization`.
 
     Return the difference with its jackknife interval, and the p-value. The difference is None if there are too few
-    units, or if it is nonzero but the jackknife variance is 0.
+    units, or if the scores differ but the jackknife variance is 0.
     """
     sums = first.sum(axis=0)[:, None], second.sum(axis=0)[:, None]
     value = float(score(sums[0])[0] - score(sums[1])[0])

@@ -263,7 +263,7 @@ def people_alone(counts: Counts) -> CorpusShare:
 
 
 def fallback(counts: Counts, reason: Reason) -> CorpusShare:
-    """Return the estimate of `people_alone`, with the reason why another estimator falls back to it."""
+    """Return the estimate of `people_alone` and the reason for falling back to it."""
     return replace(people_alone(counts), reasons=(reason,))
 
 
@@ -413,7 +413,7 @@ Estimator = Callable[[Counts], CorpusShare]
 def with_more(estimator: Estimator, counts: Counts, half_width: float | None) -> CorpusShare:
     """Estimate the share, and how many more items people must read for the target half-width.
 
-    The rates in the additional items are assumed to be those in the items already read.
+    The additional items are assumed to have the same rates as the items already read.
 
     estimator: the estimator.
     half_width: target half-width, a fraction; None for no target.
@@ -429,11 +429,11 @@ def with_more(estimator: Estimator, counts: Counts, half_width: float | None) ->
     return replace(share, more=bisect_left(range(corpus), True, lo=read + 1, key=is_enough) - read)
 
 
-# --- Each label's share in a corpus, from a uniform draw in which people read part of each stratum.
+# --- Each label's share in a corpus, estimated from a uniform draw. People read part of each stratum of the draw.
 #
 # This is two-phase sampling (Sarndal, Swensson and Wretman 1992, Model Assisted Survey Sampling, chapter 9). Each
-# estimator is applied to the corpus, as if people had read the whole draw, and to each stratum of the draw, with the
-# items that people did read. MOVER combines the intervals (Zou and Donner 2008, Statistics in Medicine 27(10)).
+# estimator is applied to the corpus, as if people had read the whole draw, and to each stratum of the draw, using only
+# the items that people did read. MOVER combines the intervals (Zou and Donner 2008, Statistics in Medicine 27(10)).
 # benchmarks/judge.py measures the coverage.
 
 

@@ -48,7 +48,7 @@ Measure = Callable[[Margins], Floats]
 
 
 def _ratio(part: Floats, whole: Floats) -> Floats:
-    """Return part / whole, or 0 where whole is 0, like scikit-learn with zero_division=0."""
+    """Return part / whole. Where whole is 0, the result is 0, as in scikit-learn with zero_division=0."""
     ratio: Floats = np.divide(part, whole, out=np.zeros(np.broadcast(part, whole).shape), where=whole > SLACK)
     return ratio
 
@@ -230,7 +230,7 @@ class Paired:
         """Estimate a measure between 0 and 1, with the Jeffreys interval at the effective sample size.
 
         The effective size follows from the jackknife variance. If this variance is 0, the measure is treated as a mean
-        of independent shares, one per label, with the sample sizes in `of_labels`.
+        of independent shares, one per label. `of_labels` holds their sample sizes.
 
         measure: function from margins to the measure.
         of_labels: number of units of each label that the measure averages over. By default, the measure is treated as a

@@ -1,7 +1,7 @@
 """BLEU-4 and chrF of generated texts as sacrebleu computes them, between 0 and 1, with bootstrap intervals over texts.
 
-Texts are lower-cased for BLEU, as in XGLUE's evaluation, and tokenized by mteval v13a, so BLEU is meaningless for
-scripts without spaces (Papineni et al. 2002; Post 2018, A Call for Clarity in Reporting BLEU Scores). BLEU4_CHAR
+For BLEU, texts are lower-cased as in XGLUE's evaluation, and tokenized by mteval v13a. BLEU is therefore meaningless
+for scripts without spaces (Papineni et al. 2002; Post 2018, A Call for Clarity in Reporting BLEU Scores). BLEU4_CHAR
 compares character n-grams instead. chrF also compares character n-grams, so it suits all languages (Popović 2015). A
 text can have several references.
 """

@@ -6,10 +6,10 @@ messages as the independent observations. The annotators are treated as fixed, s
 but not to other annotators. annotate/quality/preference_statistics.py decides whose judgments count.
 
 The coverage of the intervals was measured by simulation. The simulated tasks include messages on which all annotators
-agree, tasks in which four of five judgments are ties, and an annotator who chooses by position only. Intervals of
-shares covered the true value in 93.2% to 96.7% of 1,000 tasks each with 50, 100 and 500 messages, and in at least 91%
-with 10 messages. Intervals of differences in strength covered it in 93.3% to 97.1% of 300 tasks each with 10, 20, 50
-and 200 messages and three and five systems (`python -m benchmarks FOLDER preferences`).
+agree, tasks with four ties in five judgments, and an annotator who chooses by position only. Intervals of shares
+covered the true value in 93.2% to 96.7% of 1,000 tasks each with 50, 100 and 500 messages, and in at least 91% with 10
+messages. Intervals of differences in strength covered it in 93.3% to 97.1% of 300 tasks each with 10, 20, 50 and 200
+messages and three and five systems (`python -m benchmarks FOLDER preferences`).
 """
 
 from collections import Counter, defaultdict
@@ -40,7 +40,7 @@ LONGEST_STEP = 2.0
 
 
 def groups(wins: Floats) -> list[list[int]]:
-    """Divide the systems into groups in which every system has beaten every other, directly or through other systems.
+    """Divide the systems into groups. Within a group, every system has beaten every other, directly or through others.
 
     All strengths are finite if and only if there is a single group (Ford 1957, Solution of a Ranking Problem from
     Binary Comparisons, American Mathematical Monthly 64(8)).
@@ -139,7 +139,7 @@ class Judgment(NamedTuple):
 class Pair(NamedTuple):
     """Comparison of two systems, a and b.
 
-    units, finished: number of units, and of finished units.
+    units, finished: number of units, and how many of them are finished.
     judgments: number of judgments.
     counts, shares: number and share of judgments that prefer `a`, that prefer `b`, and that are ties.
     majority, majority_shares: number and share of finished units with a majority for `a`, for `b`, for a tie, and with

@@ -192,7 +192,7 @@ class Micro(NamedTuple):
 
 
 def first_of(documents: Iterable[Judged], number: int | None) -> list[Answered]:
-    """Convert each ranking to an answer: its first `number` labels, or all of its labels if `number` is None."""
+    """Convert each ranking to an answer that has its first `number` labels. None stands for all labels."""
     return [Answered(document.gold, frozenset(document.ranking[:number])) for document in documents]
 
 
@@ -325,7 +325,7 @@ class Ranked:
 
 
 def ndcg(grades: Sequence[float], scores: Sequence[float]) -> float:
-    """Return a query's nDCG, or 0 if no page has a grade above 0.
+    """Return a query's nDCG. It is 0 if no page has a grade above 0.
 
     grades: grade of each page, 0 or more.
     scores: prediction for each page. The page with the highest prediction ranks first.

@@ -135,7 +135,7 @@ def is_measured(reference: str) -> bool:
 
 
 def best_of(predictions: Iterable[str], reference: str) -> Best:
-    """Return the prediction with the highest weighted ROUGE, or the first of several that tie.
+    """Return the prediction with the highest weighted ROUGE. If several tie, return the first.
 
     A prediction without words is replaced by EMPTY, and so is an empty list of predictions.
 

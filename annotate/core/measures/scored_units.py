@@ -2,9 +2,9 @@
 
 The intervals use the infinitesimal jackknife (Efron 1982, The Jackknife, the Bootstrap and Other Resampling Plans,
 chapter 6), which computes the derivative of a figure with respect to each row's weight. A row's influence is this
-derivative times its weight, (n,). The variance is computed from the sums of influences by group. It is close to that of
-the jackknife in resampling.py, but it supports weights and needs no loop over groups. benchmarks/scores.py measures the
-coverage.
+derivative times its weight, (n,). The variance is computed from the sums of influences by group. It is close to the
+jackknife variance of resampling.py, but it supports weights and needs no loop over groups. benchmarks/scores.py
+measures the coverage.
 """
 
 from collections.abc import Callable, Sequence
@@ -60,7 +60,7 @@ class Fault(NamedTuple):
 class ScoredUnits(NamedTuple):
     """Validated units, built by `scored_units`. Rows with weight 0 are removed from all arrays.
 
-    row_count: number of rows before those with weight 0 were removed.
+    row_count: number of rows before rows with weight 0 were removed.
     rows: original index of each row, (n,).
     truth: index of the true label, (n,).
     scores: probability of each label, (n, k).
@@ -85,7 +85,7 @@ class ScoredUnits(NamedTuple):
 
     @property
     def right(self) -> Bools:
-        """Whether the highest score is that of the true label, (n,). If scores tie, the first of them counts."""
+        """Whether the true label has the highest score, (n,). If scores tie, the first of them counts."""
         matches: Bools = np.equal(self.scores.argmax(axis=1), self.truth)
         return matches
 

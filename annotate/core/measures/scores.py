@@ -476,7 +476,7 @@ def _powers(first: float, step: float, most: float) -> Floats:
 
 
 def _first(ascending: Floats, targets: Floats) -> Ints:
-    """Return the distinct indices of the first value that reaches each target, or the last index if none does."""
+    """Find the first value that reaches each target, or else the last value. Return the distinct indices."""
     return np.unique(np.minimum(np.searchsorted(ascending, targets), len(ascending) - 1))
 
 
