@@ -157,7 +157,7 @@ def _end(error: BaseException, sentence: str, status: int) -> int:
 def _reopen_streams() -> None:
     """Open /dev/null in place of each standard stream that was closed before the program started.
 
-    Python sets such a stream to None, and the next file to be opened would get its descriptor.
+    Python sets such a stream to None. Without this, the next file that is opened would get the stream's descriptor.
     """
     while (descriptor := os.open(os.devnull, os.O_RDWR)) <= 2:
         os.set_inheritable(descriptor, True)

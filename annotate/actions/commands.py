@@ -56,7 +56,7 @@ MESSAGES = (
 
 
 def did_you_mean(arguments: Sequence[str], options: Collection[str]) -> str:
-    """Return a "Did you mean" question for each unknown option that resembles an option of the command.
+    """Return a "Did you mean" question for each unknown option that looks like an option of the command.
 
     arguments: command-line arguments
     options: the options of the command

@@ -194,9 +194,9 @@ def _file_summary(outcome: Imported) -> str:
 
 
 def _warnings(outcome: Imported) -> tuple[str, str]:
-    """Return a warning about ids that a spreadsheet would run as formulas, and one about rows without an author.
+    """Return two warnings: about ids that a spreadsheet would run as formulas, and about rows without an author.
 
-    A warning is "" if the file has no such rows.
+    Each warning is "" if the file has no such rows.
     """
     (count, example), authors, name = outcome.counts.formulas, outcome.counts.authorless, outcome.source.name
     values_with_counts = ", ".join(f"{written or 'blank'} ({rows:,})" for written, rows in authors.most_common(SHOWN))
@@ -297,9 +297,9 @@ def _file_data(outcome: Imported) -> dict[str, Any]:
 
 
 def complete(inputs: dict[str, Any]) -> tuple[dict[str, Any], list[str]]:
-    """Fill in the inputs of a command line that has only files. Also return notes on what was recognized in them.
+    """Fill in the inputs of a command line that lists only files. Also return notes on what was recognized in them.
 
-    Inputs that name a corpus are returned unchanged. Raise ActionError if a file's columns are ambiguous.
+    If the inputs name a corpus, they are returned unchanged. Raise ActionError if a file's columns are ambiguous.
     """
     corpus, files = inputs["corpus"], list(inputs["files"] or [])
     is_name = re.fullmatch(r"[\w-]+", corpus)

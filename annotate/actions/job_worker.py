@@ -71,12 +71,12 @@ def start(name: str, inputs: Values, by: User | None = None) -> Job:
 
 
 def _with_out(name: str, inputs: Values, folder: Path) -> dict[str, Any]:
-    """Return the inputs. If the action writes an output folder and none is set, the folder is `folder`."""
+    """Return the inputs. If the action writes an output folder and the inputs don't set it, set it to `folder`."""
     return {**({"out": str(folder)} if name in WRITES else {}), **inputs}
 
 
 def _corpus_of(values: Mapping[str, Any]) -> str:
-    """Return the corpus name from the options, otherwise from the task; "" if there is none."""
+    """Return the corpus name in the options, or else the name of the task's corpus; "" if there is neither."""
     if corpus := values.get("corpus"):
         return str(corpus)
     named = values.get("task") or values.get("name")

@@ -336,7 +336,7 @@ def _new_labels(rows: list[Row], pairs: bool) -> list[str]:
 
 
 def _task_and_pairs(name: str, labels: Sequence[str], *, pairs: bool) -> tuple[Task | None, bool]:
-    """Return the task (None if it does not exist), and whether its items compare systems.
+    """Return the task and whether its items compare systems. The task is None if it does not exist.
 
     Raise JudgmentFileError if the options contradict each other or do not fit the task.
     """

@@ -272,7 +272,7 @@ def _vocabulary_summary(name: str, imported: Imported, dry_run: bool) -> str:
 
 
 def _changes(imported: Imported) -> list[str]:
-    """Return one line each about the concepts removed, added and renamed since the previous version.
+    """Return a heading, and one line each about the concepts removed, added and renamed since the previous version.
 
     Each line lists the ids and labels of the first few concepts.
     """

@@ -278,8 +278,8 @@ def labels_entered(kind: Kind, labels: Sequence[str]) -> Sequence[str]:
 def all_languages(corpus: str, predictor: str) -> tuple[list[str], list[str]]:
     """Return the languages that `all` stands for in a draw by a predictor's labels, and a note on excluded languages.
 
-    In a large corpus, a classifier for 176 languages predicts nearly all of them, most by mistake. So `all` includes
-    only predicted languages that are on the article's label list or that an annotator reads.
+    In a large corpus, a classifier for 176 languages predicts nearly all of them, most by mistake. That's why `all`
+    includes only predicted languages that are on the article's label list or that an annotator reads.
 
     corpus, predictor: names
     """

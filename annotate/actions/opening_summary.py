@@ -297,9 +297,9 @@ FAULTS_OF_SYSTEMS = {
 
 
 def _unlabelled_notes(task: Task) -> list[str]:
-    """Return notes on documents that annotators must label although the task keeps declared concepts.
+    """Return notes on documents that annotators must label even though the task keeps declared concepts.
 
-    Such a document was declared with no concept, or with a concept that is not in the vocabulary.
+    These documents were declared with no concept, or with a concept that is not in the vocabulary.
     """
     if not task.keep_declared:
         return []
@@ -333,8 +333,8 @@ def _them(several: Sized) -> str:
 def _gold_answer_notes(task: Task) -> list[str]:
     """Return notes on the gold answers hidden among the units.
 
-    They report whether the share of gold answers was rounded, and the languages that have too few of them to monitor
-    annotators.
+    The notes report whether the share of gold answers was rounded, and list languages that have too few gold answers to
+    monitor annotators.
     """
     notes = []
     if task.gold_share and abs(task.gold_share * (size := honeypots.block(task)) - 1) > TOLERANCE:

@@ -228,7 +228,7 @@ def predictors_action(values: Values, progress: Progress) -> Outcome:
 )
 def draws_action(values: Values, progress: Progress) -> Outcome:
     name = values["of"]
-    # If a corpus and a task have the same name, list the corpus's draws, which include the task's.
+    # If a corpus and a task have the same name, list the draws of the corpus. They include the draws of the task.
     if not name or Corpus.objects.filter(name=name).exists():
         return _list("draws", draw_rows(corpus=name))
     if Task.objects.filter(name=name).exists():

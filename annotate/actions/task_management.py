@@ -115,7 +115,7 @@ def members_action(values: Values, progress: Progress) -> Outcome:
 
 
 def _read_people(values: Values) -> dict[str, Any]:
-    """Return the annotators to add (`added`) and to remove (`removed`), and the quota for the added ones (`most`).
+    """Return the annotators to add (`added`), their quota (`most`), and the annotators to remove (`removed`).
 
     Raise ActionError if an annotator does not exist, or if the options contradict each other.
     """

@@ -137,7 +137,7 @@ def _spelled(option: Option) -> str:
 
 
 def _entries(option: Option) -> Iterator[str]:
-    """Yield an option's list entry and, if it has an opposite, the opposite's entry."""
+    """Yield an option's list entry, then the entry of the opposite option if there is one."""
     match = re.fullmatch(r"(?P<help>.*?)(?: \((?P<default>default .*)\))?", option.help_text(), re.DOTALL)
     assert match
     is_plain = option.argument or option.choices or option.read is flag

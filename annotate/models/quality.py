@@ -256,7 +256,7 @@ class Side(models.Model):
 
 
 class ChosenConcept(models.Model):
-    """A concept in an annotator's answer, with how they found it. A judgment's label consists of all its concepts."""
+    """A concept in an annotator's answer, and how they found it. A judgment's label consists of all its concepts."""
 
     judgment = models.ForeignKey(Judgment, on_delete=models.PROTECT, related_name="chosen")
     concept = models.ForeignKey("corpora.Concept", on_delete=models.PROTECT, related_name="+")

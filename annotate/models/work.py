@@ -27,7 +27,7 @@ def any_of(field: str, values: Iterable[str]) -> Q:
 
 class Units(models.QuerySet["Unit"]):
     def work(self) -> Self:
-        """Return the units to label, without hidden gold answers, whose label is known."""
+        """Return the units to label. Hidden gold answers are left out, because their label is known."""
         return self.filter(honeypot=False)
 
     def hidden(self) -> Self:
@@ -39,7 +39,7 @@ class Units(models.QuerySet["Unit"]):
         return self.filter(honeypot=True, language__gt="")
 
     def exported(self) -> Self:
-        """Return units that can be exported, without decoys and hidden gold answers."""
+        """Return the units that can be exported. Decoys and hidden gold answers are left out."""
         return self.filter(known_answer="")
 
     def queued(self) -> Self:
@@ -323,7 +323,7 @@ class Judgments(models.QuerySet["Judgment"]):
         return self.filter(voided_at=None)
 
     def binding(self) -> Self:
-        """Return judgments whose annotator must not get the unit again: live ones, and those a manager voided."""
+        """Return live judgments and judgments that a manager voided. Their annotators must not get the unit again."""
         return self.filter(BINDING)
 
     def answers(self) -> Self:
@@ -349,7 +349,7 @@ class Judgments(models.QuerySet["Judgment"]):
         )
 
     def of_work(self) -> Self:
-        """Return judgments of the units to label, without those of hidden gold answers."""
+        """Return judgments of the units to label. Judgments of hidden gold answers are left out."""
         return self.filter(unit__honeypot=False)
 
 
@@ -470,7 +470,7 @@ class Transition(models.Model):
     class Meta:
         ordering = ["pk"]
         indexes = [
-            # Partial, because most transitions happen when a task is opened, without a judgment or a user.
+            # Partial indexes suffice. Most transitions happen when a task is opened, so they have no judgment or user.
             models.Index(fields=["judgment"], condition=Q(judgment__isnull=False), name="moved_by_judgment"),
             models.Index(fields=["by"], condition=Q(by__isnull=False), name="moved_by"),
         ]

@@ -41,12 +41,12 @@ def add_annotators(rows: list[Row], by: User | None = None) -> list[tuple[Annota
 
     Returns (annotator, token) pairs. The token belongs to the invitation link. It is None for an existing annotator.
 
-    Raise NotAllowed if `by` may not change one of the annotators, and BadTable if a new user name differs from an
-    existing one only in case.
+    Raise NotAllowed if `by` isn't allowed to change one of the annotators, and BadTable if a new user name differs from
+    an existing name only in case.
     """
     names = [row.username for row in rows]
     existing = set(User.objects.values_list("username", flat=True))
-    folded = {username.casefold(): username for username in existing}  # SQLite folds the case of ASCII letters only
+    folded = {username.casefold(): username for username in existing}  # SQLite ignores case only for ASCII letters
     clashes = [(name, folded[name.casefold()]) for name in names if name not in existing and name.casefold() in folded]
     if clashes:
         raise BadTable(*(f"T{case_clash(*pair)[1:]}" for pair in clashes))
@@ -67,7 +67,7 @@ def add_annotators(rows: list[Row], by: User | None = None) -> list[tuple[Annota
 def change_annotator(annotator: Annotator, row: Row, by: User | None = None) -> None:
     """Replace an annotator's name, email address, languages and role with a row's values, including empty ones.
 
-    Raise NotAllowed if `by` may not change the annotator.
+    Raise NotAllowed if `by` isn't allowed to change the annotator.
     """
     check_may_change(by, [annotator.user])
     # Without this lock, two managers could add the same language at the same time.
@@ -168,7 +168,7 @@ def may_change_all(user: User | AnonymousUser) -> bool:
 
 
 def may_change(by: User | AnonymousUser | None, user: User) -> bool:
-    """Return whether `by` may edit, promote, invite, pause, activate or deactivate an account.
+    """Return whether `by` is allowed to edit, promote, invite, pause, activate or deactivate an account.
 
     All forms and pages check this. Managers who aren't superusers can't change other managers' accounts or their own.
     Otherwise, they could give themselves more rights.
@@ -182,7 +182,7 @@ def may_change(by: User | AnonymousUser | None, user: User) -> bool:
 
 
 def check_may_change(by: User | None, users: Iterable[User]) -> None:
-    """Raise NotAllowed if `by` may not change one of these accounts."""
+    """Raise NotAllowed if `by` isn't allowed to change one of these accounts."""
     if protected := sorted(user.username for user in users if not may_change(by, user)):
         raise NotAllowed(
             f"Only superusers can change managers' accounts or their own: {', '.join(protected)}. Nothing was changed."
@@ -378,7 +378,7 @@ def refuse(request_id: int, by: User) -> LanguageRequest:
 def _store_decision(request_id: int, by: User, outcome: str) -> LanguageRequest:
     """Store a manager's decision on a request.
 
-    Raise NotAllowed if `by` may not change the account, and NotFound if the request is no longer pending.
+    Raise NotAllowed if `by` isn't allowed to change the account, and NotFound if the request is no longer pending.
     """
     request = pending_requests().select_for_update(of=("self",)).filter(pk=request_id).first()
     if request is None:

@@ -65,7 +65,7 @@ def check_may_adjudicate(annotator: Annotator, task: Task, *, opens_unit: bool =
 
 
 def to_adjudicate(task: Task, annotator: Annotator, language: str = "", case: str = "") -> QuerySet[Any]:
-    """Return the units that an adjudicator may decide, in the order to decide them.
+    """Return the units that an adjudicator can decide, next unit first.
 
     Units that are decided blind come first, in draw order, because published figures depend on them. Their
     annotation `blind` is true. The other units follow, longest waiting time first.
@@ -214,7 +214,7 @@ def own_decision(unit: Unit, annotator: Annotator) -> Judgment | None:
 def visible_units(task: Task, annotator: Annotator) -> QuerySet[Unit]:
     """Return the units whose votes and judgments this adjudicator may see.
 
-    These are the units in adjudication and those that an adjudicator has decided.
+    These are the units that are in adjudication or that an adjudicator has decided.
 
     While the task is open, units that the adjudicator has answered as an annotator are excluded, because seeing them
     here would reveal that the answer is being checked.
@@ -419,7 +419,7 @@ class BulkResult:
 
 
 def agreed_labels(units: Iterable[Any], annotator: Annotator) -> dict[int, str]:
-    """Return the unanimous label of each unit that can be settled in bulk, by the unit's primary key.
+    """Return a dict from primary key to unanimous label, for the units that can be settled in bulk.
 
     Labels are in the form that this adjudicator sees. Sensitive texts are left out, because they must be viewed one at
     a time.
@@ -471,9 +471,9 @@ def _settle(annotator: Annotator, unit: Unit, label: str, reason: str) -> Judgme
 def with_same_text(
     unit: Unit, annotator: Annotator, called: Callable[[str], str] = str
 ) -> list[tuple[Unit, list[str]]]:
-    """Return the units with the same text that this adjudicator may decide, in any task, with their table cells.
+    """Return units of any task that have the same text and that this adjudicator can decide, with their table cells.
 
-    Units that are decided blind are left out, because answers to the same text would suggest the answers to them.
+    Units that are decided blind are left out, because answers to the same text would suggest how to decide them.
 
     unit: a unit that is not decided blind.
     called: see `rows`.

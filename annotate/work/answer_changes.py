@@ -46,7 +46,7 @@ def last_judgment(annotator: Annotator, task: Task) -> Judgment | None:
 
 
 def _check_open(permit: Permit) -> None:
-    """Raise a Refusal if the annotator may not work in the task now, or if the task is closed."""
+    """Raise a Refusal if the annotator isn't allowed to work in the task now, or if the task is closed."""
     if permit.stopped:
         raise permit.stopped
     if not permit.task.is_open:
@@ -54,7 +54,7 @@ def _check_open(permit: Permit) -> None:
 
 
 def _check_queue(permit: Permit, lease: Lease) -> None:
-    """Raise NotAllowed if the annotator may no longer work in a lease's queue."""
+    """Raise NotAllowed if the annotator is no longer allowed to work in a lease's queue."""
     if lease.queue not in permit.queues:
         raise refusals.NotAllowed(
             _("You can no longer work in %(language)s, so your answer cannot be changed.")
@@ -143,7 +143,7 @@ def _restore_position(unit: Unit, judgment: Judgment, *, keep: bool) -> None:
     # Others may have moved the unit between the lease and the judgment, so use its state at the time of the judgment.
     previous = unit.transitions.filter(pk__lt=moved.pk if moved else NO_ROW).last() or unit
     is_moved = moved is not None or unit.stage != stages.QUEUED
-    # This language may be missing from `visited`, if the annotator who named it has undone that answer.
+    # If an annotator named this language and then undid the answer, it may be missing from `visited`.
     visited = unit.visited if previous.language in unit.visited else [*unit.visited, previous.language]
     move(
         unit,
@@ -164,7 +164,7 @@ def _restore_position(unit: Unit, judgment: Judgment, *, keep: bool) -> None:
 
 
 def changeable(annotator: Annotator, task: Task) -> Judgments:
-    """Return the answers that an annotator may change while the task is open, whatever the units' stages."""
+    """Return the answers that an annotator can change as long as the task is open. The units' stages don't matter."""
     return Judgment.objects.live().answers().filter(annotator=annotator, unit__task=task, lease__isnull=False)
 
 
@@ -270,7 +270,7 @@ def _replace(first: Judgment, answer: Answer, *, keep: bool) -> None:
 
 
 def answer_numbers(annotator: Annotator, changes: Mapping[int, Change]) -> dict[int, int]:
-    """Return the number that an annotator sees for each changed answer, by unit. It is the first answer's number.
+    """Return a dict from unit to the number that an annotator sees for the changed answer: the first answer's number.
 
     changes: the changes, as returned by `latest_changes`.
     """
@@ -281,7 +281,7 @@ def answer_numbers(annotator: Annotator, changes: Mapping[int, Change]) -> dict[
 
 
 def latest_changes(judgments: Iterable[Judgment]) -> dict[int, Change]:
-    """Return the latest change made after each judgment, by unit.
+    """Return a dict from unit to the latest change that was made after the unit's judgment.
 
     judgments: one annotator's judgments.
     """
@@ -293,7 +293,7 @@ def latest_changes(judgments: Iterable[Judgment]) -> dict[int, Change]:
 
 
 def changes_of(unit: Unit) -> QuerySet[Change]:
-    """Return the changes to a unit's answers that are in force, as shown to an adjudicator."""
+    """Return the changes that are in force for a unit's answers. Adjudicators see these changes."""
     return Change.objects.filter(Q(judgment__voided_at=None), judgment__unit=unit).select_related(
         "judgment__annotator__user"
     )

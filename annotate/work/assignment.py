@@ -30,7 +30,7 @@ HEADS = 16
 BACK_AFTER = (10, 40)
 
 
-# --- the first units of an annotator's queues, in draw order, which does not reveal votes
+# --- the first units of an annotator's queues; units are in draw order, because this order does not reveal votes
 
 
 # Subquery for the first units of one queue. A single statement runs it for all of an annotator's queues.
@@ -84,7 +84,7 @@ def _select_heads(values: Sequence[Any]) -> QuerySet[Unit]:
 
 
 def lease_next(permit: Permit, held: Iterable[Lease] | None = None) -> Lease | None:
-    """Lease the next unit to an annotator, without waiting for locks. The caller has locked the annotator's row.
+    """Lease the next unit to an annotator. This never waits for locks. The caller has locked the annotator's row.
 
     Returns the annotator's current lease if there is one, and None if no unit is available or all are locked by others.
 

@@ -38,7 +38,7 @@ def close(task: Task, *, leave_out: bool = False) -> dict[str, Any]:
     is_open: whether the task is open, here False.
     changed: whether the task was open before.
     unfinished: number of units without a label.
-    in_hand: number of units that annotators have open and may still answer.
+    in_hand: number of units that annotators have open and can still answer.
     decided: number of units labelled by closing.
     unconfirmed: number of units labelled by closing although only one annotator named the language.
     left_out: number of units excluded by closing.
@@ -260,7 +260,7 @@ def task_to_delete(task: Task) -> dict[str, Any]:
 
 
 def _reason_to_keep(task: Task) -> str:
-    """Return why a task cannot be deleted, with advice; "" if it can be."""
+    """Return why a task cannot be deleted and what to do instead, or "" if it can be deleted."""
     instead = f"To end the work on the task, run `assay close {task.name}`."
     for rows, action in (
         (Judgment.objects.filter(unit__task=task), "answered its items"),

@@ -249,7 +249,7 @@ def _hidden_estimator(permits: Sequence[Permit]) -> Callable[[Permit, Counter[st
 def _count_unjudged(permits: Sequence[Permit]) -> Counter[tuple[int, str, bool]]:
     """Count the units in an annotator's queues that the annotator has not judged.
 
-    Returns the counts by (task, language, whether the units are honeypots).
+    The keys of the result are (task, language, is_honeypot) tuples.
     """
     # Tasks with the same queues share a condition, because Django is slow at building one for each of many tasks.
     tasks_of: dict[tuple[str, ...], list[int]] = defaultdict(list)
@@ -301,7 +301,7 @@ class _Reassigned:
 def _count_reassigned(permits: Sequence[Permit]) -> dict[int, _Reassigned]:
     """Count the units already assigned to an annotator, by task.
 
-    A gold answer that the annotator returned counts until it is complete (see `is_gold_complete`), like a unit of work.
+    Like a unit of work, a gold answer that the annotator returned counts until it is complete (see `is_gold_complete`).
     """
     annotator, now = permits[0].annotator, timezone.now()
     tasks = {permit.task.pk: permit.task for permit in permits}

@@ -246,7 +246,7 @@ def _lock_flag(flag_id: int) -> Flag:
     return stored
 
 
-# --- managers' notes to everyone who works in a task or in one of its languages
+# --- managers' notes, each to everyone in a task or to the readers of one of its languages
 
 
 def write_note(task: Task, text: str, *, by: User, language: str = "") -> Note:

@@ -108,7 +108,7 @@ def create_imported_task(
     return task
 
 
-# Stages in which a unit accepts no more judgments, with the reason to report.
+# Stage in which a unit accepts no more judgments -> reason to report.
 CLOSED = {
     stages.COPIED: "has the same text as another item and gets its label; import the judgments of that item",
     stages.AGREED: "was labelled by the detectors and accepts no answers",
@@ -182,8 +182,8 @@ class _Lookup(NamedTuple):
 
     units: units by item id.
     annotators: primary keys of annotators by worker.
-    labels: the labels of a unit's answers, in order, by the unit's primary key.
-    last: the primary key of a unit's last answer, by the unit's primary key.
+    labels: mapping from a unit's primary key to the labels of its answers, oldest first.
+    last: mapping from a unit's primary key to its last answer's primary key.
     """
 
     units: dict[str, _Unit]
@@ -281,7 +281,7 @@ def _classify_rows(
 
 
 def _earlier_answers(units: Iterable[int], lookup: _Lookup) -> defaultdict[tuple[int, int], list[str]]:
-    """Return the labels of earlier answers, in order, by (unit, annotator). Voided answers are included.
+    """Return a dict from (unit, annotator) to the labels of earlier answers, oldest first. It includes voided answers.
 
     Answers that were not voided are added to `lookup`.
     """

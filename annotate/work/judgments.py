@@ -73,7 +73,7 @@ def _task_of(lease: int, annotator: int) -> QuerySet[Task]:
 class Closed:
     """Result of an answer, a skip or a flag.
 
-    permit: the annotator's permit after the judgment, which may have caused a pause.
+    permit: the annotator's permit after the judgment. If the judgment caused a pause, the permit shows it.
     judgment: the stored judgment.
     is_new: whether the judgment is new; False for a retry.
     lease: the lease of the judged unit.

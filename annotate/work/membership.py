@@ -60,19 +60,19 @@ def parse_quota(task: Task, text: str) -> int | None:
 
 
 def answers_required(task: Task) -> int:
-    """Return the total number of answers that a task requires, including those already given."""
+    """Return the total number of answers that a task requires. Answers that were already given count too."""
     units = task.units.work().filter(reused_from=None).exclude(stage__in=[stages.NEW, stages.AGREED, stages.COPIED])
     return units.aggregate(number=Sum("redundancy"))["number"] or 0
 
 
 def check_may_change_members(by: User, people: Iterable[Annotator], task: Task, role: str = "") -> None:
-    """Check that a user may add, change or remove these members of a task.
+    """Check that a user is allowed to add, change or remove these members of a task.
 
     by: the user, a manager of the site or of this task.
     role: the role to assign, if any.
 
-    Raise NotAllowed if the user may not change one of the accounts, or if they manage only this task and would add or
-    change another of its managers.
+    Raise NotAllowed if the user isn't allowed to change one of the accounts. A manager of only this task is not allowed
+    to add or change another of its managers either.
     """
     listed = list(people)
     check_may_change(by, [person.user for person in listed])

@@ -27,7 +27,7 @@ PLAIN = plain(Transition)
 _NEW = partial(new_row, Transition)
 # Fields of a unit that change when it enters a queue.
 CHANGED = ("stage", "label", "round", "language", "visited", "candidates", "recheck")
-# The event with which a new unit enters its first stage. For units that start in a queue, the task's kind defines it.
+# First stage of a new unit -> event. For units that start in a queue, the task's kind defines the event.
 _FIRST_EVENTS = {stages.COPIED: "copied", stages.LABELLED: "reused", stages.AGREED: "agreed"}
 # A primary key that no row has, because primary keys start at 1.
 NO_ROW = 0

@@ -171,7 +171,7 @@ class Permit:
         )
 
     def to_revise(self) -> "Permit":
-        """Return a permit for revising earlier answers, without a quota."""
+        """Return the same permit without a quota, for revising earlier answers."""
         return replace(self, quota=None)
 
 
@@ -302,7 +302,7 @@ def midnight() -> datetime:
 
 
 def _count_today(annotator: Annotator, sensitive: list[Task]) -> dict[int, int]:
-    """Count the units that the annotator has judged today, by task. Tasks without their consent are left out."""
+    """Count the units that the annotator has judged today in each task. Tasks without consent are left out."""
     judgments = Judgment.objects.binding().filter(
         annotator=annotator, unit__task=OuterRef("task"), answered_at__gte=midnight()
     )

@@ -194,9 +194,9 @@ def lease_again(unit: Unit, permit: Permit, earlier_lease: Lease) -> Lease:
 def judge_sheet(
     annotator: Annotator, task: Task, answers: Mapping[int, Answer | None], active_seconds: float | None = None
 ) -> list[Refusal]:
-    """Judge the units of a sheet. Returns the errors of judgments that were refused; all others are saved.
+    """Judge the units of a sheet. Returns an error for each judgment that was refused, and saves all other judgments.
 
-    Each judgment has its own transaction, so a refused one does not affect the others.
+    Each judgment has its own transaction, so a refused judgment does not affect the rest.
 
     answers: the answer for each lease, by primary key; None to skip the unit.
     active_seconds: working time on the whole sheet, divided equally among its units.

@@ -139,7 +139,7 @@ def route_rows() -> dict[str, Route]:
 
 @dataclass(frozen=True)
 class Routes:
-    """All routes, applied to one task, whose kind determines the queues."""
+    """All routes, as they apply to one task. The task's kind determines the queues."""
 
     rows: dict[str, Route]
     task: Task

@@ -144,8 +144,8 @@ def has_majority(unit: Unit, answers: Sequence[Judgment]) -> bool:
 def decide_all(task: Task, units: list[Unit], answers: Mapping[int, list[str]], last: Mapping[int, int]) -> None:
     """Decide many units of a task at once. The caller has locked their rows.
 
-    answers: the labels of each unit's answers, in order, by the unit's primary key.
-    last: the primary key of each unit's last answer, by the unit's primary key.
+    answers: mapping from a unit's primary key to the labels of its answers, oldest first.
+    last: mapping from a unit's primary key to its last answer's primary key.
     """
     transitions, now = [], timezone.now()
     aggregated = cache(partial(aggregate, task))  # many units have the same answers
@@ -165,7 +165,7 @@ def decide_all(task: Task, units: list[Unit], answers: Mapping[int, list[str]], 
 def reset_redundancy(unit: Unit, *, keep: bool = True) -> None:
     """Reset a unit's redundancy after some of its answers were voided or undone.
 
-    If annotators are asked one by one, the redundancy may have grown only because those answers differed from the rest.
+    If annotators are asked one by one, the redundancy may have grown only because of the answers that were removed.
 
     keep: whether to store the change. If False, the same statement runs without effect.
     """
@@ -178,7 +178,7 @@ def reset_redundancy(unit: Unit, *, keep: bool = True) -> None:
 
 
 def is_decided_by_remaining(unit: Unit, answers: list[str]) -> bool:
-    """Return whether a unit's remaining answers decide it after others were voided, so that no one needs to be asked.
+    """Return whether a unit's remaining answers decide it after some were voided. Then no one needs to be asked.
 
     If annotators are asked one by one, the remaining answers may agree. An imported unit that has left its queue is
     always decided by its remaining answers, because no one else can be asked about it.

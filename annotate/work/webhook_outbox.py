@@ -107,7 +107,7 @@ def _last_complete(webhook: Webhook, now: datetime) -> int:
 
 
 def _settling_transitions(webhook: Webhook) -> QuerySet[Transition]:
-    """Return the transitions by annotators or managers that settled or discarded items, oldest first."""
+    """Return the transitions with which annotators or managers settled or discarded items, oldest first."""
     moves = Transition.objects.filter(pk__gt=webhook.seen, to_stage__in=(stages.LABELLED, stages.DISCARDED))
     moves = moves.filter(Q(judgment__isnull=False) | Q(by__isnull=False), unit__honeypot=False)
     moves = moves.exclude(unit__task__kind_slug__in=IMPORTED_KINDS)

@@ -31,7 +31,7 @@ WAITS = tuple(timedelta(minutes=minutes) for minutes in (0.5, 2, 10, 30, 120, 36
 GIVE_UP = timedelta(days=3)  # age of an event after which its failed notification is no longer sent
 # Maximum number of notifications sent to one webhook before the next webhook's turn, and maximum time (seconds).
 MOST, ROUND = 100, 60.0
-LEASE = timedelta(minutes=5)  # how long a sender reserves a webhook; another one takes over if it was killed
+LEASE = timedelta(minutes=5)  # how long a sender reserves a webhook; if the sender is killed, another one takes over
 
 
 def run() -> None:

@@ -146,8 +146,8 @@ def site_host(host: str) -> str:
 
 def serve(host: str, port: int, workers: int | None, threads: int) -> None:
     """Run the server in this process, which has already loaded the program, until it is stopped."""
-    # Gunicorn would import any modules and configuration in the current folder, so change to the code's folder. First,
-    # make relative paths absolute.
+    # Gunicorn would import any modules and configuration in the current folder, so change to the code's folder. Before
+    # that, make relative paths absolute.
     os.environ["ASSAY_DATA_DIR"] = str(settings.DATA_DIR)
     if connection.vendor == "sqlite":
         path = str(Path(connection.settings_dict["NAME"]).resolve())

@@ -60,9 +60,9 @@ def messages() -> dict[Message, list[str]]:
 
 
 def _table_messages() -> Iterator[tuple[str, Message]]:
-    """Yield strings that are not marked in the code, because pages translate them when they show them.
+    """Yield strings that aren't marked in the code. Pages translate these strings when they show them.
 
-    They are in modules that don't import Django, or are also used as keys.
+    The strings can't be marked because their modules don't import Django or because they are also used as keys.
     """
     kinds = [kind for kind in KINDS.values() if not kind.source]
     tables = {
