@@ -1,9 +1,9 @@
-"""Honeypots, which are gold answers hidden in the queue: when annotators get them, and how they answer them.
+"""Honeypots, which are gold answers hidden in the queue: when annotators get them, and how well they answer.
 
 If 10% of an annotator's units are to be honeypots, then one unit in every block of ten is a honeypot. Its position in
-the block is drawn at random for each annotator. Units are counted separately in each language, so a language that has
-run out of honeypots doesn't use another language's. A honeypot looks like any other unit, but its stage never changes,
-so that every annotator can get it. Annotators who answer too many honeypots wrongly are paused.
+the block is drawn at random for each annotator. Units are counted separately in each language, so if a language runs
+out of honeypots, annotators don't get another language's. A honeypot looks like any other unit, but its stage never
+changes, so every annotator can get it. Annotators who answer too many honeypots wrongly are paused.
 """
 
 from collections import Counter, defaultdict
@@ -28,8 +28,8 @@ _EVER = datetime(1, 1, 1, tzinfo=UTC)
 class DrawState(NamedTuple):
     """The state of an annotator's draw of honeypots in a language, before the annotator gets a unit.
 
-    It is stored with the lease, so that the draw can be verified. It doesn't depend on what annotators do with their
-    units. Otherwise, annotators who return a unit could infer from the next one whether they had returned a honeypot.
+    The state is stored with the lease, so that the draw can be verified. It doesn't depend on what annotators do with
+    their units. If it did, the unit that follows a returned unit could reveal whether the returned one was a honeypot.
 
     assigned: number of units in the language that the draw has assigned to the annotator.
     honeypots: number of honeypots among these units.
@@ -75,9 +75,9 @@ def _drawn_leases(annotator: Any) -> QuerySet[Lease]:
 def _next_state(task: Task, last: Sequence[Any] | None) -> DrawState:
     """Return the state after the last draw.
 
-    last: None if nothing has been drawn yet; otherwise the state before the last draw, whether the unit was a honeypot,
-        and whether it was a returned honeypot that replaced a unit of work. Such a honeypot counts as work, because
-        the draw had chosen work at this position.
+    last: the state before the last draw, whether the unit was a honeypot, and whether it was a returned honeypot that
+        replaced a unit of work; None if nothing has been drawn yet. A returned honeypot counts as work, because the
+        draw had chosen work at this position.
     """
     (place, honeypots, _), was_honeypot, in_place = last or ((-1, 0, 0), False, False)
     return DrawState(place + 1, honeypots + (was_honeypot and not in_place), block(task))
@@ -125,7 +125,7 @@ def count_before_last(work: int, pool: int, *, place: int, late: int, is_honeypo
     work: number of remaining units of work.
     pool: number of remaining honeypots.
     place: number of units that the draw has already assigned to the annotator.
-    late: how many honeypots these units are short of the schedule; negative if they are ahead of it.
+    late: how many more honeypots should have come by now; negative if too many have come.
     is_honeypot: function that returns whether the draw puts a honeypot at a position.
     """
     coming = 0
@@ -149,7 +149,7 @@ def block(task: Task) -> int:
 
 
 def _honeypot_positions(permit: Permit, language: str, size: int) -> Callable[[int], bool]:
-    """Return a function that returns whether the annotator gets a honeypot at a position, counted from 0."""
+    """Return a function that looks up whether the annotator gets a honeypot at a position, counted from 0."""
     return gold_places(permit.task.lots, permit.annotator.pseudonym, language, size)
 
 
@@ -165,7 +165,7 @@ def is_first() -> Q:
 
 
 def score(permit: Permit) -> tuple[int, int]:
-    """Return how many honeypots an annotator has answered correctly, and how many in total.
+    """Return how many honeypots an annotator has answered correctly, and how many they have answered in total.
 
     Only answers since the annotator's last pause was lifted count. If an annotator has answered the same honeypot
     several times, only the first answer counts, even if it was withdrawn.
@@ -217,7 +217,7 @@ def by_annotator(task: Task) -> dict[int, dict[str, Any]]:
 def encounters(task: Task) -> Counter[tuple[int, str]]:
     """Return how many honeypots each annotator has judged, skipped or returned, by annotator key and language.
 
-    Annotators get such a honeypot again only if the unit of work that it replaced is still pending.
+    After that, an annotator gets the honeypot again only if the unit of work that it replaced is still pending.
     """
     judged = Judgment.objects.binding().filter(unit__task=task, unit__honeypot=True).order_by()
     returned = Lease.objects.filter(unit__task=task, instead_of__isnull=False, outcome__in=Lease.RETURNED).order_by()
@@ -240,16 +240,16 @@ def _pools(task: Task) -> Iterator[tuple[str, int, int, int]]:
 def too_few(task: Task) -> dict[str, tuple[int, int]]:
     """Return the languages that would run out of honeypots before an annotator has done all the work.
 
-    For each language, return the number of honeypots, and the number of units after which none are left.
+    The value for each language is (number of honeypots, number of units after which no honeypot is left).
     """
-    # Each block has one honeypot. After the last one, an annotator's accuracy is no longer measured.
+    # Each block has one honeypot. After the last honeypot, we no longer measure an annotator's accuracy.
     return {code: (pool, pool * size) for code, pool, units, size in _pools(task) if pool * (size - 1) < units}
 
 
 def out_of_reach(task: Task) -> dict[str, int]:
     """Return the languages whose annotators get too few honeypots for the pause rule to apply.
 
-    Each language maps to the number of honeypots for an annotator who does all the work.
+    The value for each language is the number of honeypots that an annotator gets by doing all the work.
     """
     reachable = {code: min(pool, units // (size - 1)) for code, pool, units, size in _pools(task)}
     return {code: number for code, number in reachable.items() if task.pause_below and number < pause_rule.LEAST}

@@ -1,8 +1,8 @@
-"""The `sides` quality control, which draws which of two systems each annotator sees on the first side.
+"""The `sides` quality control, which decides at random which of two systems an annotator sees first.
 
 The order is drawn with the task's secret, and stored when the annotator gets the unit. Annotators see and submit sides,
-whereas the database stores the names of systems. Only this module converts between sides and names, so annotators
-never learn which system is on which side.
+but the database stores the systems' names. Only this module converts between sides and names, so annotators never
+learn which system is on which side.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,7 +36,7 @@ class Sides:
     form: answer form of the kind.
     first: name of the system on the first side.
     second: name of the system on the second side.
-    sets: the first system's replies, and the second system's replies.
+    sets: the replies of the first and of the second system.
     """
 
     form: Pair
@@ -62,7 +62,7 @@ class Sides:
 def draw_first_system(task: Task, item: str, comparison: Comparison, annotator: Annotator) -> str:
     """Draw the system that an annotator sees first.
 
-    item: item id. With this id, the draw can be repeated once the task's secret has been published.
+    item: item id. Anyone who has it can repeat the draw once the task's secret has been published.
     """
     return first_of_two(by_secret(task.secret), item, comparison.systems, annotator.pseudonym)
 
@@ -84,7 +84,7 @@ def sides_of_question(question: TrialAnswer) -> Sides | None:
 
 
 def sides_in(annotator: Annotator, units: Iterable[Unit]) -> dict[int, Sides]:
-    """Return the order in which the annotator sees each unit's two sets of replies, by unit id.
+    """Return, by unit id, the order in which the annotator sees each unit's two sets of replies.
 
     Units without two sets of replies are left out.
     """
@@ -138,8 +138,8 @@ def _mark_chosen_set(sides: Sides, judgment: Judgment, kind: Kind) -> list[Chose
     return [(option, replies, option.label == chosen_label) for option, replies in options]
 
 
-# In tasks with three or more systems, agreement is measured with these categories instead of the systems' names. The
-# two compared systems are sorted by name.
+# In tasks with three or more systems, these categories replace the systems' names when we measure agreement. The two
+# compared systems are sorted by name.
 PLACES = ("first by name", "second by name", TIE)
 # Invented replies of two systems, for the preview of a kind.
 SETS = (["Yes, that is fine.", "Thank you!", "I will let you know."], ["No.", "Which one?", "See you then."])
@@ -182,10 +182,10 @@ class PairOrder(QualityControl):
         return reply_sets(self.sides_of(annotator, [unit]).get(unit.pk), unit.item, unit.task.kind)
 
     def sides_of(self, annotator: Annotator, units: Iterable[Unit]) -> dict[int, Sides]:
-        """Return the order in which the annotator sees each unit's two sets of replies, by unit id, in one query.
+        """Return, by unit id, the order in which the annotator sees two sets of replies. This takes one query.
 
         If no order is stored yet, for example because an adjudicator hasn't decided the unit, the order is drawn. The
-        order that is stored later will be the same.
+        same order is stored later.
         """
         units_by_key = {unit.pk: unit for unit in units}
         stored_side = FilteredRelation("unit__sides", condition=Q(unit__sides__annotator=annotator))
@@ -221,9 +221,9 @@ class PairOrder(QualityControl):
         return (("first", pa.string(), first_systems),)
 
     def places(self, task: Task) -> tuple[Sequence[str], Mapping[tuple[int, str], str]] | None:
-        """Return PLACES and the place of each (unit, system), for tasks with three or more systems.
+        """If the task has three or more systems, return PLACES and the place of each (unit, system).
 
-        Return None for tasks with two systems, because their names serve as categories.
+        Otherwise, return None, because the names of two systems can serve as categories.
         """
         if len(task.labels) <= len(PLACES):
             return None

@@ -1,6 +1,6 @@
 """Qualification: annotators read the guidelines, practise, and pass a test before they can work in a language.
 
-A qualification is valid for one language of a task, until its guidelines get a new major version. Annotators see the
+A qualification is valid for one language of a task, until the guidelines get a new major version. Annotators see the
 correct answers only in practice (`answer`) and after a finished test (`missed`).
 """
 
@@ -57,8 +57,8 @@ class Standing:
     trial: practice or test in progress.
     last: last test that the annotator has finished.
     practised: whether the annotator has finished practice.
-    earlier: guidelines of the annotator's last practice or test, if a new major version has replaced them and the
-        annotator hasn't begun again.
+    earlier: guidelines of the annotator's last practice or test; None unless a new major version has replaced them and
+        the annotator hasn't begun again.
     interrupted: whether the annotator had an unfinished test when the new version came into force.
     """
 
@@ -78,7 +78,7 @@ class Standing:
 
 
 def languages_of(permit: Permit) -> list[str]:
-    """Return the task's languages that the annotator reads, and can work in once qualified, best-read first.
+    """Return the task's languages that the annotator reads, whether or not they are qualified, best-read first.
 
     permit: the annotator's permit for the task (work/permit.py), here and in the functions below.
     """
@@ -156,8 +156,8 @@ def _state(permit: Permit, language: str, trials: Iterable[Trial], guidelines: G
 def begin(permit: Permit, language: str, kind: str) -> Trial:
     """Begin a practice round or test, or return the one in progress.
 
-    A test uses up a try as soon as it begins. A trial begun under an earlier major version of the guidelines is closed,
-    and doesn't count as a try under the new version. The caller must have opened a transaction.
+    A test uses up a try as soon as it begins. If the trial began under an earlier major version of the guidelines, it
+    is closed, and doesn't count as a try under the new version. The caller must have opened a transaction.
 
     kind: Trial.PRACTICE or Trial.TEST.
     """
@@ -230,7 +230,7 @@ def _draw(trial: Trial, pool: QuerySet[GoldAnswer]) -> list[GoldAnswer]:
 
 
 def next_question(trial: Trial) -> TrialAnswer | None:
-    """Return the first unanswered question; None if all questions are answered."""
+    """Return the first unanswered question; None if there is none."""
     return trial.answers.filter(answered_at=None).select_related("gold_answer__item").order_by("position").first()
 
 
@@ -345,7 +345,7 @@ def _answered_questions(trial: Trial) -> list[TrialAnswer]:
 
 
 def needed(trial: Trial) -> int:
-    """Return the number of right answers needed to pass a test in progress or a finished one."""
+    """Return the number of right answers needed to pass this test, which can be in progress or finished."""
     return to_pass(trial.task, trial.answers.count())
 
 
@@ -358,13 +358,13 @@ def to_pass(task: Task, questions: int) -> int:
 
 
 def questions_of_a_test(task: Task, language: str) -> int:
-    """Return the number of questions in a test: the number that the task sets, limited by the size of the pool."""
+    """Return the number of questions in a test: the task's number, or the size of the pool if that is smaller."""
     pool = task.gold_answers.filter(purpose=GoldAnswer.TEST, item__language=language)
     return min(task.test_items, pool.count())
 
 
 def missed(trial: Trial) -> list[TrialAnswer]:
-    """Return the wrong answers in a finished test; an empty list while the test is in progress."""
+    """Return the wrong answers in a finished test; an empty list if the test is in progress."""
     return [answered for answered in _answered_questions(trial) if not is_right(answered)] if trial.finished_at else []
 
 
@@ -416,7 +416,7 @@ class QualificationTest(QualityControl):
         if POOL_OPTIONS.isdisjoint(changed):
             return
         try:
-            # Reject the change here. Otherwise, annotators would get the error when they begin a test.
+            # Reject the change here. Otherwise, annotators would be the ones to see the error, when they begin a test.
             check_pool(task)
         except GoldAnswerError as error:
             raise InvalidAnswer(str(error)) from error

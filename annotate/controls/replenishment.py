@@ -1,8 +1,8 @@
 """Top-up sampling, which draws more documents for balanced sets whose classes were predicted.
 
-At first, annotators get just enough documents to fill the sets if every prediction is right. Whenever annotators reject
-a prediction, the class is one document short, so the next document in random order is drawn for it. This continues
-until each class is complete or no documents with the prediction are left.
+Initially, annotators get just enough documents to fill the sets if every prediction is right. Whenever they reject a
+prediction, its class is one document short, so it gets the next document in random order. This continues until each
+class is complete or no documents with the prediction are left.
 """
 
 from collections import Counter
@@ -22,9 +22,9 @@ from annotate.work.moves import lock_task
 from annotate.work.unit_entry import add_units, shuffle
 from corpora.draws.samples import items_of
 
-# Missing documents are drawn once their number reaches this share of the unfinished documents in the language. If each
-# one were drawn immediately, annotators could infer from the size of the queue whether the last prediction was right.
-# Annotators don't run out of work, because the threshold falls with the number of unfinished documents.
+# Draw missing documents once their number reaches this share of the unfinished documents in the language. If we drew
+# each missing document immediately, a growing queue would reveal that the last prediction was wrong. Annotators don't
+# run out of work, because the threshold falls with the number of unfinished documents.
 DRAWN_AT = 0.1
 
 
@@ -42,20 +42,20 @@ def class_progress(task: Task, only: str = "") -> list[dict[str, Any]]:
 
     needed: number of documents of the class that the sets need.
     labelled: number of documents that annotators have labelled with the class, regardless of the prediction.
-    drawn: number of documents with this predicted class that were assigned to annotators.
+    drawn: number of documents with this predicted class that have been drawn for annotators.
     waiting: number of drawn documents that annotators have not finished.
     right: number of drawn documents that annotators have labelled with the class.
     left: number of documents with this predicted class that can still be drawn.
     short: number of documents that must still be drawn to complete the class.
-    over: whether the class can't be completed, because no documents are unfinished or left to draw.
+    over: whether the class can't be completed, because no document is unfinished and none is left to draw.
     """
     draws = task.draws.filter(parameters__has_key=NEEDED).order_by("language")
     draw_parameters = {draw.language: draw.parameters for draw in (draws.filter(language=only) if only else draws)}
     if not draw_parameters:
         return []
     # In these tasks, a unit's queue is its language, so the query can use the indexed language column. A single
-    # statement counts everything. With two statements, a document answered in between could be counted neither as
-    # waiting nor as labelled.
+    # statement counts everything. Between two statements, somebody could answer a document, and it would count neither
+    # as waiting nor as labelled.
     units = task.units.exported().filter(language__in=draw_parameters).order_by()
     counts = {name: Counter[tuple[str, str]]() for name in ("labelled", "drawn", "waiting", "right")}
     columns = ("language", "predicted", "stage", "label")
@@ -85,8 +85,8 @@ def class_progress(task: Task, only: str = "") -> list[dict[str, Any]]:
 def draw_later(task_id: int, language: str) -> None:
     """Draw a language's missing documents once the current transaction has been committed.
 
-    The draw has its own transaction, so that an answer isn't lost if the corpus can't be read. In that case, the next
-    draw also includes the documents that are missing now.
+    The draw has its own transaction, so that an answer isn't lost if the corpus can't be read. The next draw then
+    includes the documents that this draw has missed.
     """
 
     def draw() -> None:  # a named function, because the log shows its name
@@ -141,8 +141,8 @@ SHOWN = 3  # maximum number of ids that a sentence names
 def remarks(language: str, results: Mapping[str, Any]) -> list[str]:
     """Return sentences about problems with a language's balanced sets.
 
-    results: `short` and `faults`, as in the parameters of a balanced draw (kinds/balanced_draw.py), and for an exported
-        set also `taken_out`, the number of documents that are in no set.
+    results: `short` and `faults`, as in the parameters of a balanced draw (kinds/balanced_draw.py). For exported sets,
+        `taken_out` is the number of documents that are in no set.
     """
     return [
         *(_exclusion_sentence(language, number) for number in [results.get("taken_out", 0)] if number),

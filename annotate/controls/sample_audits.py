@@ -1,4 +1,4 @@
-"""Audits of the labels that came with documents, and of a filter's choice of pairs.
+"""Audits of two things: the labels that came with documents, and the pairs that a filter kept or dropped.
 
 Annotators label random samples without seeing the label or the filter's decision. The estimates are computed in
 core/estimation/filter_quality.py.
@@ -40,8 +40,8 @@ def declared_report(task: Task) -> dict[str, Any] | None:
     wrong: number of audited documents whose declared label is wrong.
     error: estimated share of wrong labels, with its 95% interval (filter_quality.share). Each language and class is
         weighted by its number of documents.
-    classes, languages, cells: the same figures by class, by language, and by language and class.
-    found: number of audited documents with each combination of declared class and final label.
+    classes, languages, cells: the same figures by class (`classes`), language (`languages`) and both (`cells`).
+    found: number of audited documents by declared class and final label.
     """
     by_cell = audits_of(task, task.units.exclude(agreed_label=""))
     if not any(audit.resolved + audit.unresolved for audit in by_cell.values()):
@@ -177,7 +177,7 @@ def filter_report(task: Task) -> dict[str, Any] | None:
 
     meant: label of the pairs that the filter should drop.
     is_current: whether the corpus still has the scores and thresholds that it had when the pairs were drawn.
-    kept, dropped: figures for the pairs that the filter kept, and for the pairs that it dropped.
+    kept, dropped: figures for the pairs that the filter kept or dropped.
     recall: estimated share of the `meant` pairs that the filter dropped, with its interval.
     languages: the same figures by language; empty if there is only one language.
 
@@ -206,7 +206,7 @@ def filter_report(task: Task) -> dict[str, Any] | None:
             }
             for part in SIDES
         }
-        # A drawn pair whose answer was already known has not become a unit. It counts as a pair without a label.
+        # If a drawn pair's answer was already known, the pair has no unit. Count it as a pair without a label.
         parts = {
             part: Part(row["pairs"], row["read"], row["found"], row["drawn"] - row["read"])
             for part, row in rows.items()

@@ -2,9 +2,9 @@
 
 Suggestions are hidden for a random share s (`--blind-share`) of the (annotator, unit) pairs. Each pair is drawn
 independently with the task's secret, so that annotators can't predict or influence the draw, and the draw can be
-repeated later. Among n answers by an annotator or to a unit, both arms occur except with probability s^n + (1 - s)^n.
-The arms are not balanced within units, because such a draw would depend on which annotators get the unit, and couldn't
-be repeated from its rows.
+repeated later. Among n answers by an annotator or to a unit, one arm is missing with probability s^n + (1 - s)^n.
+The arms are not balanced within units. Such a draw would depend on which annotators get the unit, so it couldn't be
+repeated from its rows.
 """
 
 from collections import Counter
@@ -34,7 +34,7 @@ SHOWN = 10  # maximum number of suggested labels for a unit
 def suggested(unit: Unit) -> list[str]:
     """Return the labels suggested for a unit, best first, whether or not they are hidden from an annotator.
 
-    The lists of several systems are merged, ranked by the sum of 1/rank.
+    The lists of several systems are merged. Labels are ranked by the sum of 1/rank.
     """
     if not unit.task.suggest:
         return []
@@ -120,7 +120,7 @@ class Answer(NamedTuple):
 
     @property
     def score(self) -> float:
-        """The F1 of the top suggestions if this answer is the truth. For a single label, it is 0 or 1."""
+        """The F1 of the top suggestions, with this answer as the truth. For a single label, it is 0 or 1."""
         return f1(self.chosen, self.first)
 
 
@@ -135,7 +135,7 @@ def effect_of_suggestions(systems: Sequence[str], answers: Sequence[Answer], *, 
     first: number of top suggestions that the figures refer to.
     shown, blind: the figures of each arm, see `_figures`.
     score: the difference in the suggestions' mean score, shown minus blind, with its interval.
-    labels: for the most frequent labels, the share of answers with the label in each arm, and the difference.
+    labels: a row for each of the most frequent labels, with its share of the answers in each arm, and the difference.
     people: a row for each annotator, with the `shown` and `blind` figures of their answers.
     """
     by_person: dict[str, list[Answer]] = {}
@@ -165,13 +165,13 @@ def _figures(answers: Sequence[Answer]) -> dict[str, Any]:
     """Return the figures of one arm's answers. Means and shares are None if there are no answers.
 
     answers: number of answers.
-    score: mean score of the suggestions if the answers are the truth.
+    score: mean score of the suggestions, with the answers as the truth.
     exactly: number of answers that equal the top suggestions.
     concepts: mean number of labels per answer.
     taken: share of the top suggestions that annotators chose.
     among: share of the chosen labels that are among the top suggestions.
-    agreement: mean F1 of pairs of answers to the same unit; for single labels, the share of equal pairs.
-    pairs: number of these pairs.
+    agreement: mean F1 between two answers to the same unit; for single labels, the share of equal answers.
+    pairs: number of pairs of such answers.
     seconds: median working time.
     """
     labels = sum(len(answer.chosen) for answer in answers)
@@ -270,7 +270,7 @@ def effect_tables(results: Mapping[str, Any], name_of: Callable[[str], str]) -> 
 
 
 def _effect_table(results: Mapping[str, Any], name_of: Callable[[str], str]) -> Table:
-    """Return a table with a row for each figure, and for the share of each label."""
+    """Return a table with a row for each figure, and a row for each label's share."""
     shown, blind, first = results["shown"], results["blind"], results["first"]
 
     def row(name: str, key: str, format_value: Callable[[Any], str], difference: Any = None) -> dict[str, Any]:
@@ -310,7 +310,7 @@ def _effect_table(results: Mapping[str, Any], name_of: Callable[[str], str]) -> 
 
 
 def _people_table(results: Mapping[str, Any]) -> Table:
-    """Return a table with a row for each arm, first of all annotators and then of each annotator.
+    """Return a table with a row for each arm: first for all annotators, then for each annotator.
 
     Rows without answers are left out.
     """

@@ -65,9 +65,9 @@ class TextReview(QualityControl):
         return replace(answer, label=text)
 
     def undo_refusal(self, judgment: Judgment, unit: Unit) -> str:
-        """Return the reason if a text can't be undone, because another annotator is reviewing or has reviewed it.
+        """Return why a text can't be undone, if another annotator is reviewing it or has reviewed it.
 
-        If it can be undone, the unit again needs a text from a single annotator.
+        Otherwise, the unit again needs a text from a single annotator.
         """
         first = unit.judgments.live().answers().exclude(label=REJECTED).order_by("pk").first()
         if first != judgment:
@@ -94,8 +94,8 @@ class TextReview(QualityControl):
     def section(self, task: Task) -> dict[str, Any]:
         """Return the verdicts on fully reviewed texts, by language and in total, as JSON data.
 
-        Each row has the number of texts, the number accepted by all reviewers (by_all) with its share and interval, and
-        the number of each verdict.
+        Each row has the number of texts and the number of each verdict. `by_all` is the number of texts that all
+        reviewers accepted, with its share and interval.
         """
         answers = Judgment.objects.live().answers().filter(unit__task=task).order_by("unit", "pk")
         by_unit: dict[tuple[int, str], list[str]] = {}

@@ -20,7 +20,7 @@ def _is_export(first: Object) -> bool:
 
 
 def _is_response(value: Any) -> bool:
-    """Return whether a value contains the responses to a question, in a feedback dataset of version 1."""
+    """Return whether a value contains the responses to a question in a version 1 feedback dataset."""
     if isinstance(value, list):
         return bool(value) and all(isinstance(entry, dict) and entry.keys() >= _RESPONSE for entry in value)
     return isinstance(value, dict) and value.keys() >= _RESPONSE

@@ -12,8 +12,8 @@ from corpora.core.records import FIELDS
 from corpora.core.values import is_missing
 from corpora.core.voters import VOTERS
 
-# --- LightTag: JSON with `examples`, whose classifications and annotations (spans) name their annotators. The structure
-# is documented in lighttag/type_definitions in LightTag's repository LightTag/lighttag-convertors.
+# --- LightTag: JSON with `examples`. Each classification and each annotation (span) names its annotator. The
+# structure is documented in lighttag/type_definitions in the repository LightTag/lighttag-convertors.
 
 
 CLASSES, SPANS = "classification", "spans"
@@ -96,7 +96,7 @@ def _potato_items(objects: Iterable[Object], not_kept: Counter[str]) -> Iterator
 
 
 def _labels_in_columns(row: Object) -> dict[str, dict[str, Any]]:
-    """Return the labels of each schema in a table's row, with columns such as schema:::label."""
+    """Return the labels by schema from a table's row, whose columns have names such as `schema:::label`."""
     labels: dict[str, dict[str, Any]] = {}
     for name, value in row.items():
         schema, is_label, label = name.partition(LABEL_SEPARATOR)
@@ -114,7 +114,7 @@ def _add_answers(item: Item, user: str, labels: Any, spans: Any) -> None:
 
 
 def _by_schema(labels: Any) -> dict[str, Any]:
-    """Return the labels by schema, as name -> value. User states contain pairs ({schema, name}, value) instead."""
+    """Return the labels by schema, as name -> value. Convert the pairs ({schema, name}, value) in user states."""
     if isinstance(labels, dict):
         return labels
     rows = sorted((str(label["schema"]), str(label["name"]), value) for label, value in labels or ())
@@ -131,7 +131,7 @@ def _chosen_labels(labels: Any) -> Iterator[str]:
 
 
 def _spans(annotations: Any) -> Iterator[Span]:
-    """Yield the spans in a list, in lists by schema, or in pairs of a span and a value."""
+    """Yield the spans. They are in a list, in one list per schema, or in pairs of a span and a value."""
     entries = annotations.values() if isinstance(annotations, dict) else annotations
     for entry in entries:
         for mark in entry if isinstance(entry, list) else [entry]:
@@ -143,15 +143,15 @@ def _spans(annotations: Any) -> Iterator[Span]:
 POTATO = Tool("Potato", _is_potato, _potato_items)
 
 
-# --- INCEpTION: UIMA CAS JSON 0.4, and the older JSON, with one file per document and annotator. An answer is a feature
-# of a document metadata layer, whose type has no `begin`, or the values of a feature of a span layer. `CASMetadata`
-# names the document and the annotator. Exports without it have a folder named after the document, with a file named
-# after the annotator. The formats are described in INCEpTION's user guide (Appendix "Formats") and in the specification
+# --- INCEpTION: UIMA CAS JSON 0.4, and the older JSON, with one file per document and annotator. An answer is either a
+# feature in a document metadata layer (its type has no `begin`), or a feature's values in a span layer. `CASMetadata`
+# names the document and the annotator. If it is missing, the folder is named after the document, and the file after
+# the annotator. The formats are described in INCEpTION's user guide (Appendix "Formats") and in the specification
 # of apache/uima-uimaj-io-jsoncas.
 
 
 CURATOR, NOBODY = "CURATION_USER", "INITIAL_CAS"
-# Types that describe the document or its tokens, and are not answers.
+# Types that describe the document or its tokens, so they aren't answers.
 _DOCUMENT_TYPES = ("Sofa", "DocumentAnnotation", "DocumentMetaData", "CASMetadata", "TagsetDescription")
 _TEXT_TYPES = ("Token", "Sentence", "StringArray", "FSArray")
 _BUILT_IN = ("sofa", "begin", "end", "_type", "identifier")
@@ -231,10 +231,10 @@ def _in_code_points(text: str, offset: int) -> int:
 INCEPTION = Tool("INCEpTION", _is_inception, _inception_items)
 
 
-# --- Assay: the rows of gold.jsonl or of a Parquet file that `export_gold` wrote, with the judgments of each annotator.
+# --- Assay: rows that `export_gold` wrote to gold.jsonl or a Parquet file, with each annotator's judgments.
 
 
-# Columns of a set other than texts and fields.
+# Columns of a set that are neither texts nor fields.
 _NOT_TEXTS = EXPORT_COLUMNS.difference(["text", "language"]).union(FIELDS).difference(["text"]).union(VOTERS)
 
 

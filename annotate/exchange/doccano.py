@@ -1,6 +1,6 @@
 """Exports of doccano: JSONL or CSV with one line per text, and a ZIP file with one JSONL file per annotator.
 
-In projects whose annotators share their answers, the only file is all.jsonl (or all.csv), and the annotator is unknown.
+If annotators share their answers, the ZIP file contains only all.jsonl (or all.csv), and the annotators are unknown.
 """
 
 import json
@@ -59,7 +59,7 @@ def _items(objects: Iterable[Object], not_kept: Counter[str]) -> Iterator[Item]:
 
 
 def _metadata(written: Any) -> Mapping[str, Any]:
-    """Return the metadata of a row. Older versions wrote them as text."""
+    """Return a row's metadata. Older versions of doccano wrote the metadata as text."""
     try:
         value = json.loads(written) if isinstance(written, str) else written
     except ValueError:

@@ -36,7 +36,7 @@ TOOLS: tuple[Tool, ...] = (
     *(HUGGING_FACE, DOCCANO),
 )
 LARGEST_ENTRY = 256 << 20  # maximum size of a file in a ZIP file (bytes)
-LONGEST_OBJECT = 64 << 20  # maximum size of an object of an export (bytes)
+LONGEST_OBJECT = 64 << 20  # maximum size of an object in an export (bytes)
 READ_FORMATS = "JSON, JSONL, CSV, TSV, Parquet, Arrow or Excel"
 TITLE = "Which answer fits the text?"
 RECORDS, JUDGMENTS, CONCEPTS = "records.jsonl", "judgments.jsonl", "labels.tsv"
@@ -53,7 +53,7 @@ def recognize_tool(paths: Sequence[Path], faults: list[str]) -> tuple[Tool, Iter
 
     Raise ProjectError if no tool recognizes the export, and CorpusError if a file cannot be read.
     """
-    # If there are several files, as in doccano's ZIP files, each is named after the annotator of its answers.
+    # If there are several files, as in doccano's ZIP files, each file is named after the annotator who answered.
     name_people = len(paths) > 1
     objects = chain.from_iterable(_read_objects(path, faults, name_people=name_people) for path in paths)
     if (first := next(objects, None)) is None:
@@ -117,7 +117,7 @@ def _read_file(
 
 
 def _check_row(row: Object | Fault, place: str, line: int, name: str, faults: list[str]) -> Iterator[Object]:
-    """Yield an object, with the name of its file if there is one. If the object is a fault, add it to the list."""
+    """Yield an object, and add the file name to it unless that is "". If the object is a fault, add it to the list."""
     if isinstance(row, Fault):
         faults.append(f"{place}, line {line:,}: {row.reason}")
     else:
@@ -169,9 +169,9 @@ def _kind_tables(project: Project, name: str) -> dict[str, Any]:
     return kind | ({"guidelines": {"en": f"{project.guidelines}\n"}} if project.guidelines else {})
 
 
-# --- The configuration of a project, which exports do not contain: Label Studio's XML, doccano's label_config.json or
-# Argilla's settings.json. It contains the labels that nobody has chosen yet, the names and order of labels, and the
-# guidelines.
+# --- A project's configuration: Label Studio's XML, doccano's label_config.json or Argilla's settings.json. It contains
+# the guidelines, and the names and order of all labels, even if nobody has chosen a label yet. Exports don't contain
+# the configuration.
 
 
 CONFIGURATIONS = ("label_config.json", "settings.json")  # files in the folder of an export without rows

@@ -1,7 +1,7 @@
 """Data sets as on the Hugging Face Hub: folders of Parquet, Arrow, JSON or CSV files with a card or dataset_info.json.
 
-Columns of the type ClassLabel are questions, or else a column named label or labels. The annotators are unknown, so
-labels are imported as predictions by GOLD.
+Columns of the type `ClassLabel` are questions. If there are none, a column named `label` or `labels` is the question.
+The annotators are unknown, so labels are imported as predictions by GOLD.
 """
 
 import json
@@ -22,7 +22,7 @@ CARD, INFOS = "README.md", ("dataset_info.json", "dataset_infos.json", "dataset_
 IDS = ("id", "idx", "guid", "uid")
 LABELS = ("label", "labels")
 FORMATS = ("parquet", "arrow", "jsonl", "csv", "tsv")
-DATASET_KEY = "\0data set"  # the key of an object's split and of the label names of each question
+DATASET_KEY = "\0data set"  # the key that holds an object's split, and each question's label names
 _SPLIT = re.compile(r"(?:^|[^a-z])(train|validation|valid|dev|test)(?:[^a-z]|$)")
 _SHARD = "*-of-*.parquet"
 
@@ -36,7 +36,7 @@ def is_dataset(folder: Path) -> bool:
 
 
 def _card(folder: Path) -> dict[str, Any]:
-    """Return the metadata at the top of the data set's card; empty if there are none."""
+    """Return the metadata at the top of the data set's card; empty if there is none."""
     path = folder / CARD
     lines = path.read_text(encoding="utf-8", errors="replace").split("\n") if path.is_file() else []
     if "---" not in lines[1:] or lines[0] != "---":
@@ -79,7 +79,7 @@ def _config_files(folder: Path, files: Any) -> Iterator[tuple[Path, str]]:
 
 
 def _find_files(folder: Path) -> list[Path]:
-    """Return the data files in a folder, all of one format. If there are several formats, the first of FORMATS wins."""
+    """Return the data files in a folder, all in one format. If there are several formats, the first in FORMATS wins."""
     files: dict[str | None, list[Path]] = {}
     for file in sorted(folder.rglob("*")):
         if file.is_file() and file.name not in INFOS and not file.name.startswith(("cache-", ".")):
@@ -104,7 +104,7 @@ def _names_in(info: Any) -> Iterator[tuple[str, list[str]]]:
 
 
 def _class_names(feature: Any) -> list[str]:
-    """Return the label names of a ClassLabel or a sequence of them, as in JSON or a card; empty for other features."""
+    """Return the label names of a `ClassLabel` or a sequence of `ClassLabel`; empty for other features."""
     if isinstance(feature, list):
         return _class_names(feature[0]) if feature else []
     if not isinstance(feature, dict):

@@ -8,9 +8,9 @@ from annotate.kinds.forms.spans import Span
 from corpora.core import CorpusError
 from corpora.core.values import is_missing
 
-UNKNOWN = "unknown"  # the annotator of answers without one in the export
+UNKNOWN = "unknown"  # the annotator of an answer if the export doesn't name one
 GOLD = "gold"  # the annotator of the gold labels, in files that Assay writes for other tools
-SPOILED = "labels such as nan, which programs write for a missing value"  # a key of the counts of what is not kept
+SPOILED = "labels such as nan, which programs write for a missing value"  # a key of `Project.not_kept`
 LANGUAGE_NAMES = ("language", "lang", "locale")
 SENTENCE = 4  # a label with this many words may be a sentence
 
@@ -49,7 +49,7 @@ class Item:
 
     key: id of the item in the tool
     texts: texts and other data, by name
-    possible_labels: the labels that annotators could choose, if the export states them
+    possible_labels: the labels that annotators could choose; empty if the export doesn't list them
     """
 
     key: str
@@ -67,7 +67,7 @@ def person_name(named: Any) -> str:
 
 
 def get_item(by_key: dict[str, Item], key: str, texts: Mapping[str, Any]) -> Item:
-    """Return the item with a key, which is created if it is new. An export may have several rows per item.
+    """Return the item with a key. Create it if it is new. An export can have several rows per item.
 
     Raise ProjectError if an earlier row has different texts.
     """
@@ -85,8 +85,8 @@ FILE_NAME = "\0file"  # the key of an object's file name (without the suffix)
 class Tool:
     """An annotation tool whose exports can be read.
 
-    recognizes: function that returns whether an export is from this tool, from the export's first object
-    items: function that yields the items of an export, from its objects and a counter of what is not kept
+    recognizes: function that takes an export's first object, and returns whether the export is from this tool
+    items: function that takes an export's objects and the counter `Project.not_kept`, and yields the items
     takes_questions: whether `items` also takes the names of the questions that the user wants to import
     """
 

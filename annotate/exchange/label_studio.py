@@ -39,9 +39,9 @@ _ROW_COLUMNS = (
     "agreement",
     "ground_truth",
 )
-# Type of results with labels, for spans or whole items -> the key of their labels.
+# Type of a result with labels, for a span or a whole item -> the key of its labels.
 _KINDS = {"choices": "choices", "labels": "labels", "hypertextlabels": "hypertextlabels", "rating": "rating"}
-_FEW_ROWS = 10  # with fewer rows, labels need not be repeated to be recognized as labels
+_FEW_ROWS = 10  # with fewer rows, values can be labels even if none is repeated
 MISPLACED = "spans whose text is not at their position"
 _PAIRWISE = {"left": "first", "right": "second", "none": "tie"}
 
@@ -53,7 +53,7 @@ def _is_export(first: Object) -> bool:
 
 
 def _is_stored(row: Object) -> bool:
-    """Return whether an object is an annotation with its task, as Label Studio writes it to a cloud storage."""
+    """Return whether an object is an annotation with its task. Label Studio writes such objects to cloud storage."""
     task = row.get("task")
     return isinstance(row.get("result"), list) and isinstance(task, dict) and isinstance(task.get("data"), dict)
 
@@ -116,9 +116,9 @@ def _annotate(item: Item, annotation: Object, not_kept: Counter[str]) -> None:
 
 
 def _assay_value(annotation: Mapping[str, Any], name: str) -> Any:
-    """Return a value that Assay stored in the results' metadata, because Label Studio has no field to keep it.
+    """Return a value that Assay stored in the results' metadata, because Label Studio has no field for it.
 
-    Return None if there is none.
+    Return None if no such value is stored.
     """
     metas = ((result.get("meta") or {}).get(name) for result in annotation.get("result") or ())
     return next((values[0] for values in metas if values), None)
@@ -159,7 +159,7 @@ def _results(
 
 
 def _ranges(mark: Mapping[str, Any], texts: Mapping[str, Any]) -> list[tuple[int, int]]:
-    """Return the range of a mark's text, in code points; empty if that range contains a different text.
+    """Return the range of a mark, in code points; empty if the text in that range differs from the mark's text.
 
     Label Studio's offsets usually count UTF-16 code units, as in JavaScript, where an emoji has the length 2.
     """
@@ -202,7 +202,7 @@ def _row_items(rows: Sequence[Object], requested: Collection[str], not_kept: Cou
 def _questions(rows: Sequence[Object], columns: Sequence[str], requested: Collection[str]) -> list[str]:
     """Return the columns that contain answers.
 
-    In JSON_MIN, they are between `id` and `annotator`. In CSV, and if the data begin with an `id`, the order of the
+    In JSON_MIN, answers are between `id` and `annotator`. In CSV, or if the data begins with an `id`, the order of the
     columns has no meaning. In that case, a question is a column with answers in JSON, a column with different values
     for the same item, or the only column that could contain labels.
 
@@ -242,7 +242,7 @@ def _is_structured(value: Any) -> bool:
 
 
 def _could_be_labels(values: Sequence[Any]) -> bool:
-    """Return whether values are as short as labels and, unless there are few rows, some values are repeated."""
+    """Return whether values are as short as labels. Unless there are few rows, some values must also be repeated."""
     texts = {str(value) for value in values if value not in (None, "")}
     is_short = all(len(text) <= MOST_NAME and len(text.split()) < SENTENCE for text in texts)
     return bool(texts) and is_short and (len(values) < _FEW_ROWS or 2 * len(texts) <= len(values))
@@ -269,7 +269,7 @@ def _labels(value: Any, texts: Mapping[str, Any], not_kept: Counter[str]) -> tup
         return tuple(str(mark["rating"]) for mark in value)
     if value in (None, "", []):
         return ()
-    # None and N/A may be chosen labels. Programs write the other words if there is no answer.
+    # `None` and `N/A` can be labels that somebody chose. Programs write the other words if there is no answer.
     is_empty = is_missing(value) and str(value).strip().casefold() not in ("none", "n/a", "na")
     not_kept["empty answers, such as nan"] += is_empty
     return () if is_empty else (str(value),)

@@ -52,7 +52,7 @@ def _parse_submit_time(written: Any) -> Any:
 
 
 def _add_labels(name: str, value: Any, answers: dict[str, list[str]]) -> None:
-    """Add the labels in a column to the answers. A column such as Answer.mood.happy is true if `happy` was chosen."""
+    """Add a column's labels to the answers. A column such as `Answer.mood.happy` is true if `happy` was chosen."""
     if isinstance(value, str) and value[:1] == "[" and name == "taskAnswers":
         contents = {key: content for part in json.loads(value) for key, content in part.items()}
         for question, content in contents.items():
@@ -85,8 +85,8 @@ def _is_report(first: Object) -> bool:
 def _report_items(objects: Iterable[Object], not_kept: Counter[str], requested: Collection[str]) -> Iterator[Item]:
     """Yield the units of a full report.
 
-    Questions are the columns with a `_gold` column, or the requested columns and those whose values differ within
-    a unit.
+    A column is a question if there is a matching `_gold` column. If there are no `_gold` columns, the questions are
+    the requested columns and the columns with different values in the same unit.
 
     requested: the names of the questions that the user wants to import
     """

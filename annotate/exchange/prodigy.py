@@ -48,7 +48,7 @@ def _items(objects: Iterable[Object], not_kept: Counter[str]) -> Iterator[Item]:
 
 
 def _add_options(row: Object, by: str, item: Item, not_kept: Counter[str]) -> None:
-    """Add the options that an annotator chose, by the names they saw."""
+    """Add the options that an annotator chose, by the names that the annotator saw."""
     names = {str(option["id"]): str(option.get("text", option["id"])) for option in row["options"]}
     item.possible_labels = tuple(names.values())
     chosen = tuple(names.get(str(accepted), str(accepted)) for accepted in row.get("accept") or ())

@@ -1,4 +1,4 @@
-"""The conversion of another tool's annotation project to the contents of Assay's files.
+"""Converts another tool's annotation project to the contents of Assay's files.
 
 A tool's module converts the objects of an export to items (`items.py`). `project_of` chooses the question to import and
 the form of its answers, and counts what cannot be kept in Project.not_kept.
@@ -58,9 +58,9 @@ class Project:
     marked: the field that spans mark; "" for other forms
     answers: code of each answer -> name in the export
     records: the records, with id, language and fields
-    judgments: (id, worker, label, time of the answer in ISO 8601 or "")
+    judgments: (id, worker, label, time) tuples; the time is in ISO 8601, or "" if unknown
     predictions: model -> id -> label
-    not_kept: number of things that were not kept, by description
+    not_kept: how many things could not be kept, by description
     """
 
     tool: str
@@ -228,7 +228,7 @@ def _field_name(name: str, taken: Mapping[str, str]) -> str:
 def _drop_incomplete_fields(project: Project, items: Sequence[Item]) -> None:
     """Remove fields that are empty in some items, because every record of a corpus has all fields.
 
-    If no field is complete, keep those with the fewest gaps. Items without text are then left out.
+    If no field is complete, keep the fields with the fewest gaps. Items without text are then left out.
     """
     gaps = {
         field: sum(not as_text(item.texts.get(name)).strip() for item in items)
@@ -241,10 +241,10 @@ def _drop_incomplete_fields(project: Project, items: Sequence[Item]) -> None:
 
 
 def _shown_fields(items: Sequence[Item], fields: Mapping[str, str]) -> list[str]:
-    """Return the fields to show to annotators: those in which some value has several words.
+    """Return the fields to show to annotators: the fields in which some value has several words.
 
-    If there are none, return fields with lists of several words, such as the turns of a chat, or else fields with the
-    usual names of texts.
+    If there are none, return fields with lists that have several words, such as the turns of a chat. If there are no
+    such lists either, return fields with the usual names of texts.
     """
     texts, lists = [], []
     for name, written in fields.items():
@@ -283,7 +283,7 @@ def _read_labels(
 ) -> None:
     """Set the answers, judgments and predictions of a project.
 
-    possible_labels: known labels in order -> display name; other labels that occur in answers follow them
+    possible_labels: known label -> display name, in order. Labels that only occur in answers come after them.
     """
     possible_labels = {_label_name(label): name for label, name in possible_labels.items()}
     codes: dict[str, str] = {}
@@ -364,7 +364,7 @@ def _code(name: str, taken: Iterable[str]) -> str:
 
 
 def _label(project: Project, answer: Answer, codes: Mapping[str, str]) -> str:
-    """Return the label of an answer, as in a file of judgments; "" if the answer is empty."""
+    """Return an answer's label in the form that files of judgments use; "" if the answer is empty."""
     if project.form == "spans":
         return text_of(
             span._replace(label=codes[_label_name(span)]) for span in answer.labels if isinstance(span, Span)

@@ -18,7 +18,7 @@ def write_lines(path: Path, rows: Iterable[Object]) -> None:
 
 
 def write_table(path: Path, columns: Sequence[str], rows: Callable[[], Iterable[Sequence[object]]]) -> None:
-    """Write a CSV file. An apostrophe is added to cells that spreadsheets would run as formulas.
+    """Write a CSV file. Cells that spreadsheets would run as formulas get an apostrophe.
 
     If there are such cells, an additional column names their columns, so that import_corpus can remove the apostrophes.
 

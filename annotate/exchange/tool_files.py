@@ -1,4 +1,4 @@
-"""Writers of gold sets as files of other tools, with each item's label and its annotators' answers.
+"""Writes gold sets as files for other tools, with each item's label and its annotators' answers.
 
 `import` can read the files for annotation tools again. In these files, an item's label is an answer by GOLD.
 """
@@ -42,11 +42,11 @@ class GoldSet:
     rows: Callable[[], Iterable[Object]]
 
     def text_of(self, row: Object) -> str:
-        """Return the row's text that spans mark, or all its texts if answers are not spans."""
+        """Return the text that the row's spans mark. If answers are not spans, return all the row's texts."""
         return str(row[self.marked]) if self.marked else "\n\n".join(str(row[name]) for name in self.fields)
 
     def labels(self, text: str) -> list[Any]:
-        """Return the labels, or the spans, in the canonical text of an answer."""
+        """Convert an answer's canonical text to its labels or spans."""
         if self.marked:
             return list(spans_in(text))
         return [label for label in text.split() if label != NOTHING] if self.several else [text]

@@ -37,7 +37,7 @@ from annotate.core.stages import (
 )
 from annotate.reports.plots import ACCENT, LINE, ON_ACCENT, QUIET, element, escaped, picture, text, tooltip
 
-# --- Parsing Markdown into tokens, the text of tokens, and anchors of headings
+# --- Parse Markdown into tokens, and get the text of tokens and the anchors of headings
 
 # HTML comments mark generated parts. They are removed, because the parser doesn't allow HTML and would show them.
 COMMENT = re.compile(r"^<!--.*?-->\n?", re.MULTILINE)
@@ -75,7 +75,7 @@ def anchor_of(heading: str, taken: set[str]) -> str:
 
 # --- The pages of the documentation and their order.
 #
-# Both are read from index.md, which contains the table of contents. Each second-level heading in index.md begins a
+# Both are defined by the table of contents in index.md. Each second-level heading in index.md begins a
 # section, which consists of the pages linked below the heading. A page that is linked in several sections belongs to
 # the last of them, which is the reference.
 
@@ -139,7 +139,7 @@ def contents() -> list[Section]:
 
 
 def neighbours(path: str) -> tuple[Entry | None, Entry | None]:
-    """Return the previous and the next page in the table of contents, or None where there is none."""
+    """Return the previous and the next page in the table of contents. Either is None if there is no such page."""
     row = [None, *entries(), None]
     index = next((index for index, entry in enumerate(row) if entry and entry.path == path), 0)
     return (row[index - 1], row[index + 1]) if index else (None, row[1])
@@ -262,7 +262,7 @@ def _box(stage: str) -> SafeString:
 
 
 DIAGRAM, FORMULA = "mermaid", "math"  # languages of fenced blocks that are not code
-LONG = 40  # a table column with a longer cell (in characters) gets more space
+LONG = 40  # a table column gets more space if one of its cells is longer (characters)
 MANY = 4  # phones show a list of sections on pages with at least this many sections
 
 
@@ -396,8 +396,8 @@ class _Renderer(RendererHTML):
         return "</table></div>\n"
 
     def td_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
-        # A column of sentences needs more space than one of numbers or names. Use classes, because the site's content
-        # security policy forbids inline styles.
+        # A column of sentences needs more space than a column of numbers or names. Use classes, because the site's
+        # content security policy forbids inline styles.
         token = tokens[idx]
         classes = ["long"] if len(tokens[idx + 1].content) > LONG else []
         classes += ["right"] if token.attrGet("style") == "text-align:right" else []
@@ -406,7 +406,7 @@ class _Renderer(RendererHTML):
     th_open = td_open
 
     def tr_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
-        # Each row except the header has an anchor derived from its first cell, so that it can be linked to.
+        # Each row except the header has an anchor derived from its first cell, so that links can point to the row.
         first_token, first_cell = tokens[idx + 1 : idx + 3]
         if first_token.type == "th_open":
             return "<tr>"
@@ -415,7 +415,7 @@ class _Renderer(RendererHTML):
     def link_open(self, tokens: Sequence[Token], idx: int, options: OptionsDict, env: EnvType) -> str:
         token = tokens[idx]
         href = resolve_link(str(token.attrGet("href")), env["path"])
-        # If the app doesn't serve the target, such as source code, remove the link.
+        # Remove the link if the app doesn't serve its target, for example source code.
         token.attrs = {**token.attrs, "href": href} if href else {}
         return self.renderToken(tokens, idx, options, env)
 

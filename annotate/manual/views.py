@@ -33,7 +33,7 @@ from annotate.reports.plots import Mark, Row, forest
 LONGEST, MOST, MOST_WORDS = 200, 30, 12  # maximum number of characters, results and words
 FEW = 5  # if fewer passages contain all words of the query, passages with some of the words are added
 BEGINNING = 4  # minimum length of a prefix, in characters
-ALIKE = 0.8  # minimum similarity of a suggested word to the word in the query, from 0 to 1
+ALIKE = 0.8  # minimum similarity between a suggested word and the word in the query, from 0 to 1
 SNIPPET = 240  # maximum length of a snippet, in characters
 # Weights of the index columns. Words in a heading count most, followed by the page title and the text.
 WEIGHTS = (0, 6, 12, 1)
@@ -169,14 +169,14 @@ def _rows() -> Iterator[tuple[str, str, str, str]]:
             yield url, entry.title, passage.heading.words, passage.text
 
 
-NEAR = 5  # maximum number of passages suggested for a URL that has no page
+NEAR = 5  # maximum number of passages to suggest if a URL has no page
 
 
 def public_page(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
     """Make a view public and its responses cacheable. The view must not change any data.
 
-    The decorated view allows GET and HEAD, and returns status 304 if the browser's copy of the page is current. It
-    doesn't check CSRF tokens, so the status for other methods is 405 instead of 403. Pages for logged-in users contain
+    The decorated view allows GET and HEAD, and returns status 304 if the browser's copy of the page is current. Other
+    methods get status 405 instead of 403, because the view doesn't check CSRF tokens. Pages for logged-in users contain
     the user's name, so they are not cached.
     """
 

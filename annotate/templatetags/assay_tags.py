@@ -40,7 +40,7 @@ register.filter("titled", lambda task: task.kind.titled(task))
 register.filter("marked", stringfilter(escape_markdown))
 register.filter("tex", stringfilter(escape_latex))
 register.filter("code", stringfilter(code))
-# This can't be named `language_name`, because Django's i18n tags have a filter of that name for Django's languages.
+# We can't call this filter `language_name`, because Django's i18n tags have a filter with that name.
 register.filter("label_name", label_name)
 register.simple_tag(lambda: VERSION, name="version")
 register.simple_tag(attention_count)

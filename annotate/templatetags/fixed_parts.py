@@ -10,7 +10,7 @@ from django.utils.translation import get_language
 register = template.Library()
 MOST_RENDERED = 1_000  # maximum number of renderings that each `fixed` tag caches
 _INDENTED = re.compile(r"\s*\n\s*")
-VARYING, HOLE = "_varying", "\0"  # context variable that collects the contents of `varies`, and their placeholder
+VARYING, HOLE = "_varying", "\0"  # context variable that collects the contents of `varies`; placeholder for them
 
 
 class FixedNode(template.Node):
@@ -30,7 +30,7 @@ class FixedNode(template.Node):
         return "".join([part if isinstance(part, str) else part.render(context) for part in parts])
 
     def _parts(self, context: Context) -> list[str | template.NodeList]:
-        """Render the content. Returns its fixed texts, alternating with the unrendered contents of `varies` tags."""
+        """Render the content, except inside `varies`. Return fixed texts and unrendered `varies` contents in turn."""
         varying: list[template.NodeList] = []
         with context.push(**{VARYING: varying}):
             texts = _INDENTED.sub("\n", self.nodelist.render(context)).split(HOLE)
@@ -65,9 +65,9 @@ def varies(parser: Parser, token: Token) -> VaryingNode:
 
 @register.tag
 def fixed(parser: Parser, token: Token) -> FixedNode:
-    """Cache the rendered content up to `endfixed`, for each interface language and combination of the tag's arguments.
+    """Cache the rendered content up to `endfixed`, by interface language and by the values of the tag's arguments.
 
-    Except inside `varies`, the content must depend only on these arguments. They must be neither secret nor personal.
+    Except inside `varies`, the content must depend only on these arguments, which must not be secret or personal.
     """
     values = [parser.compile_filter(value) for value in token.split_contents()[1:]]
     content = parser.parse(("endfixed",))
