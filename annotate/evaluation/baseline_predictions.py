@@ -123,7 +123,7 @@ def _problem(train: Sequence[Document], test: Sequence[Document], **more: Any) -
 
 
 def _documents(folder: Path, manifest: Mapping[str, Any], fields: Sequence[str]) -> Iterator[Document]:
-    """Yield the rows of a set as documents. Negative language labels, such as not-es, cannot be learnt and are dropped.
+    """Yield a set's rows as documents. Negative language labels, such as `not-es`, cannot be learnt and are dropped.
 
     Raise EvaluationError if the rows lack a field or have no texts.
     """

@@ -49,7 +49,7 @@ def add_baselines(
     """Measure a set's baselines and write a copy of the set that includes them. Return the contents of baselines.json.
 
     folder: folder of the set.
-    out: folder to write; may be the same folder.
+    out: folder to write; can be the same as `folder`.
     fields: names of the text fields of records; empty for all fields.
     seed: seed for the folds and for labels drawn at random.
     unfinished: whether to accept an unfinished set.

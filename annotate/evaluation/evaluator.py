@@ -91,7 +91,7 @@ def evaluate_units(
 
 
 def _form_of(units: Units) -> Any:
-    """Return the form of the set's answers. Raise EvaluationError if an answer may have several labels."""
+    """Return the form of the set's answers. Raise EvaluationError if an answer can have several labels."""
     form = FORMS.get(units.form)
     if form is None or form.several:
         measured_forms = ", ".join(name for name, answer_form in FORMS.items() if not answer_form.several)

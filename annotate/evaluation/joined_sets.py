@@ -46,8 +46,8 @@ class Joined:
     verified: mapping from label to {post id: annotators' label}. It has the posts that the predictor gives this label
         although the detectors agree on another label.
     confirmed: labels that annotators confirmed for at least one verified post.
-    undecided: mapping from a class to the codes that annotators were asked about. A negative answer, such as not-zh-CN,
-        does not show whether a post belongs to the class, so the class's precision is unknown.
+    undecided: mapping from a class to the codes that annotators were asked about. A negative answer, such as
+        `not-zh-CN`, does not show whether a post belongs to the class, so the class's precision is unknown.
     """
 
     fold: dict[str, str]

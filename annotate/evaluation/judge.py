@@ -1,7 +1,7 @@
 """Certificate for a machine judge. The judge labelled a whole corpus, and annotators labelled a sample of it.
 
 The certificate reports the judge's agreement with the annotators, the annotators' agreement with each other, whether
-the judge may replace an annotator (the alternative annotator test), and each label's share of the corpus. The shares
+the judge can replace an annotator (the alternative annotator test), and each label's share of the corpus. The shares
 are estimated in three ways: from the annotators' labels alone, with the Rogan-Gladen correction, and by
 prediction-powered inference.
 """
@@ -172,8 +172,8 @@ def add_certificate(
     report: the evaluation report on the judge's labels.
     judged: the annotated items with the judge's labels.
     half_width: target half-width of a share's interval, in percentage points.
-    epsilon: how much worse than an annotator the judge may be in the alternative annotator test, as a share of the
-        units.
+    epsilon: how much worse than an annotator the judge is allowed to be in the alternative annotator test, as a share
+        of the units.
     """
     valid_labels = set(judged.labels)
     valid_answers = [answer for answer in judged.answers if answer[2] in valid_labels]

@@ -107,7 +107,7 @@ def recall(joined: Joined) -> Iterator[Row]:
     left_out, class_notes = _coarse_labels(figures, joined)
     averaged = {label: figure for label, figure in figures.items() if label not in left_out}
     well_measured = {label for label, figure in averaged.items() if figure.posts >= WELL_MEASURED}
-    # Without a figure for und, there is no mean with und.
+    # Without a figure for `und`, there is no mean with `und`.
     for labels, over in (("all labels", averaged.keys()), (f"{WELL_MEASURED}+ posts", well_measured)):
         part = {label: figure for label, figure in averaged.items() if label in over}
         yield from _means("recall", labels, {WITH_UND: part if UND in part else {}, WITHOUT_UND: part}, joined)
@@ -165,7 +165,7 @@ def _means(measure: str, labels: str, figures: Mapping[str, Mapping[str, Measure
 
     measure: name of the measure.
     labels: description of the labels, as shown in the report.
-    figures: a mapping from label to figure for each key of POSTS. Only the mean with und includes the class und.
+    figures: a mapping from label to figure for each key of POSTS. Only the mean with `und` includes the class `und`.
     """
     for posts, of_labels in figures.items():
         estimates = {label: figure.estimate for label, figure in of_labels.items() if figure.estimate.value is not None}
@@ -214,7 +214,7 @@ def _mean(measure: str, estimates: Mapping[str, Estimate], joined: Joined, *, wi
 
 
 def f1(rows: Collection[Row], joined: Joined) -> Iterator[Row]:
-    """Yield each label's F1 and the mean F1, computed from the rows of recall and precision. Here, und is a class too.
+    """Yield each label's F1 and the mean F1, computed from the recall and precision rows. Here, `und` is a class too.
 
     In the means, F1 is 0 for a label that is predicted but never true, or true but never predicted (Opitz and Burst
     2019, Macro F1 and Macro F1). False positives and false negatives are different posts, so the squared distances of
@@ -327,7 +327,7 @@ def precision(joined: Joined) -> Iterator[Row]:
             "" if label in occurring else "no post has this label; not in the mean",
             _false_yes(label, joined) if joined.precision.get(label) else "",
         )
-        # For und itself, leaving out the posts labelled und would leave only errors.
+        # For `und` itself, leaving out the posts labelled `und` would leave only errors.
         if label != UND:
             yield _row("precision_without_und", {"label": label}, by_posts[WITHOUT_UND])
     for label, estimate in measured.items():

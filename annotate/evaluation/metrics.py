@@ -36,7 +36,7 @@ RecallSets = Mapping[str, Mapping[str, str]]
 # For each language, the posts of the uniform set that the language's recall-oriented draw could have included.
 Reach = Mapping[str, Collection[str]]
 NOWHERE: Reach = {}
-# For each language X, a mapping from post id to the annotators' label (X, not-X or und), for posts in X's queue
+# For each language X, a mapping from post id to the annotators' label (`X`, `not-X` or `und`), for posts in X's queue
 # that the predictor labels X.
 PrecisionSets = Mapping[str, Mapping[str, str]]
 
@@ -252,7 +252,7 @@ def accuracy(uniform: Uniform, *, with_und: bool) -> Measured:
     )
 
 
-# --- by language; und is a class too if there is a uniform set
+# --- by language; `und` is a class too if there is a uniform set
 
 
 def recall_on_recall_set(predicted: Mapping[str, str], label: str, false_yes: float = 0.0) -> Measured:
@@ -386,7 +386,7 @@ def precision(
     label: the language.
     uniform: the uniform set; None if there is none.
     sets: precision-oriented sets.
-    with_und: whether posts that annotators labelled und count as wrong; otherwise they are left out.
+    with_und: whether posts that annotators labelled `und` count as wrong; otherwise they are left out.
     false_yes: upper bound on the share of confirmed posts in the precision-oriented set that are wrong.
     """
     truths = sets.get(label, {})

@@ -151,7 +151,7 @@ class _Reader:
                 f"{self.path} has no column {missing_columns[0]!r}, which is named in --column. Its columns are "
                 f"{', '.join(header[:20])}."
             )
-        # In a table with only an id and a label column, a label may have the same name as a column.
+        # In a table with only an id and a label column, a label can have the same name as a column.
         is_plain = sorted(header) == sorted([id_column, label_column]) and "label" not in named_columns
         scored = [label for label in self.labels if label in header] if id_column in header and not is_plain else []
         has_scores = bool(scored) and len(scored) == len(self.labels)

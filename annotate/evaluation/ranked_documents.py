@@ -361,7 +361,7 @@ def read_ranking(
             check_file(path, format)
             header = header_of(path, format)
         table = _Table(path, format or "", documents, labels, columns or {})
-        # A TREC run may have any file name. It has six columns, while a TSV table without an id column has two or
+        # A TREC run can have any file name. It has six columns, while a TSV table without an id column has two or
         # three.
         is_run = not format or (format == "tsv" and table.id not in header and len(header) not in (2, 3))
         if is_run and columns:

@@ -9,7 +9,7 @@ A set contains the following files, in the formats of Zhang et al. 2021 and thei
 - random_set/LANGUAGE/replies.txt has a random reply in each line.
 
 Predictions are in LANGUAGE_model_responses.txt. A line contains the message, the reference reply and up to three
-suggested replies. Lines may be in any order. In LANGUAGE_random_ranks.txt, a line contains the message, the reference,
+suggested replies. Lines can be in any order. In LANGUAGE_random_ranks.txt, a line contains the message, the reference,
 and the reference's rank in a list of the random replies and the reference itself.
 """
 

@@ -45,7 +45,7 @@ class Document(NamedTuple):
 class Problem(NamedTuple):
     """Training documents and the documents to predict.
 
-    multilabel: whether a document may have several labels.
+    multilabel: whether a document can have several labels.
     by_character: whether to use character n-grams instead of words, which suits labels that are languages.
     seed: seed for labels drawn at random.
     """

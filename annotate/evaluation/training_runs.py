@@ -43,7 +43,7 @@ def evaluate_runs(
 
     runs: paths or names of the runs' predictions; see `evaluate`.
     gold, against, options: see `evaluate`. `against` is compared with the best run.
-    split: the split to measure. By default, test if the runs can be measured on dev, otherwise the whole set.
+    split: the split to measure. By default, `test` if the runs can be measured on `dev`, otherwise the whole set.
 
     Raise EvaluationError, GoldSetError or CorpusError if a run cannot be measured.
     """

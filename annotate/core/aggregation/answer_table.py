@@ -20,7 +20,7 @@ Bools = npt.NDArray[np.bool_]
 class Answers:
     """All annotators' answers, as arrays of indices.
 
-    An annotator may have several answers on a unit. All of them count.
+    An annotator can have several answers on a unit. All of them count.
 
     units, annotators, labels: the U units, A annotators and K labels.
     unit, annotator, label: for each answer, its index in `units`, `annotators` and `labels`, (answers,).
@@ -131,7 +131,7 @@ Aggregation = Callable[[Sequence[str], Sequence[str], int], str | None]
 def at_first(people: int, *, stop_early: bool) -> int:
     """Return how many annotators to ask first.
 
-    people: number of annotators who may be asked.
+    people: maximum number of annotators to ask.
     stop_early: whether to ask only the smallest number of annotators who can decide the unit.
     """
     return needed(people) if stop_early else people

@@ -51,7 +51,7 @@ def judge_agreement(answers: Answers, judge: Ints, *, seed: int, replicates: int
     Let n_uc be the number of answers c on unit u, and m_u the number of all answers on u. The agreement with the
     judge's label j is n_uj / m_u. The agreement between annotators is the sum over c of
     n_uc (n_uc - 1) / (m_u (m_u - 1)). The intervals use the jackknife over units (Efron and Tibshirani 1993, An
-    Introduction to the Bootstrap, chapter 11), so answers on the same unit may be dependent. There is no interval with
+    Introduction to the Bootstrap, chapter 11), so answers on the same unit can be dependent. There is no interval with
     fewer than 10 units.
 
     answers: the annotators' answers, for U units and K labels.
@@ -158,16 +158,16 @@ class AlternativeAnnotatorTest:
 def alternative_annotator_test(answers: Answers, judge: Ints, *, epsilon: float = EPSILON) -> AlternativeAnnotatorTest:
     """Test whether the judge can replace an annotator.
 
-    Because the judge saves work, it may be worse than an annotator by up to epsilon. The score of an answer is the
-    share of the other annotators' answers that are the same. On each unit, W_f is 1 if the judge's score is at least as
-    high as the left-out annotator's, and 0 otherwise. W_h is 1 if the annotator's score is at least as high as the
-    judge's, and 0 otherwise. For each annotator with at least LEAST_UNITS units, a one-sided t-test tests the
+    Because the judge saves work, it is allowed to be worse than an annotator by up to epsilon. The score of an answer
+    is the share of the other annotators' answers that are the same. On each unit, W_f is 1 if the judge's score is at
+    least as high as the left-out annotator's, and 0 otherwise. W_h is 1 if the annotator's score is at least as high as
+    the judge's, and 0 otherwise. For each annotator with at least LEAST_UNITS units, a one-sided t-test tests the
     hypothesis that the mean of W_h - W_f is epsilon or more. The p-values are adjusted by the Benjamini-Yekutieli
     procedure.
 
     answers: the annotators' answers, for U units and K labels.
     judge: the judge's label of each unit as an index into `answers.labels`, or -1 if there is none, (U,).
-    epsilon: how much worse than an annotator the judge may be, as a share of units.
+    epsilon: how much worse than an annotator the judge is allowed to be, as a share of units.
 
     Raise ValueError if `judge` does not have one valid index per unit, or epsilon is not in [0, 1).
     """

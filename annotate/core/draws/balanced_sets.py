@@ -158,8 +158,8 @@ def draw_balanced_sets(
     classes: all classes.
     sizes: size of each set.
     seed: seed of the draw.
-    fill: parts (test, dev or train) whose sets may be smaller than requested. All other sets have exactly the requested
-        size.
+    fill: parts (test, dev or train) whose sets are allowed to be smaller than requested. All other sets have exactly
+        the requested size.
 
     Raise BalanceError if a set cannot be filled, or has no documents of a class (unless test is in `fill`).
     """

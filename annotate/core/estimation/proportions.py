@@ -285,7 +285,7 @@ def stratified(
 ) -> Estimate:
     """Estimate the share of hits in the domain from a uniform draw with partly read strata.
 
-    strata: strata of the whole draw, in any order. Strata known to lie outside the domain may be omitted.
+    strata: strata of the whole draw, in any order. Strata known to lie outside the domain can be omitted.
     further: (way, number) pairs for each source of error: a way in which items may differ although annotators read
         them, and the number of items that differ in this way.
     normal: whether to use normal intervals if some hits may be misses and some misses may be hits. The result is then

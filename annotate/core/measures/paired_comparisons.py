@@ -62,7 +62,7 @@ def strengths(wins: Floats) -> Floats:
     All strengths are NaN if there are several `groups`, because the strengths are then not finite. The log-likelihood
     is concave. Newton's method maximizes it, with steps of at most LONGEST_STEP.
 
-    wins: number of wins of the row's system against the column's, (..., K, K). Ties may count as halves.
+    wins: number of wins of the row's system against the column's, (..., K, K). Ties can count as halves.
     """
     size = wins.shape[-1]
     logs: Floats = np.full(wins.shape[:-1], np.nan)

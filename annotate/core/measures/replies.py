@@ -150,7 +150,7 @@ def best_of(predictions: Iterable[str], reference: str) -> Best:
 class Example(NamedTuple):
     """A message with a reference reply.
 
-    message: the message. Several examples may have the same message.
+    message: the message. Several examples can have the same message.
     best: the suggestion with the highest score.
     rank: rank of the reference among the suggestions, starting at 1; 0 if it is not among them; None if it is not in
         the response set.
