@@ -235,8 +235,8 @@ AUTH_PASSWORD_VALIDATORS = [
 ]
 AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "annotate.pages.access.PasswordBackend"]
 SESSION_ENGINE = "annotate.pages.access"
-# After failed attempts, a username is locked out only at the address they came from, so that an attacker can't lock out
-# a user at a different address.
+# After failed attempts, a username is locked out only at the attempts' address, so that an attacker can't lock out a
+# user at a different address.
 AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_FAILURE_LIMIT = 5
 AXES_COOLOFF_TIME = timedelta(minutes=30)

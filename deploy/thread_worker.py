@@ -25,7 +25,7 @@ IDLE_SECONDS = 30  # maximum time without data in a thread
 SLOWEST = 4_000  # minimum average speed of a client (bytes per second), checked after IDLE_SECONDS
 LARGEST_HEADER = 128 << 10  # maximum size of the headers (bytes)
 LARGEST = 256 << 10  # maximum size of a request that the main thread receives (bytes)
-MOST = 500  # maximum number of requests being received at the same time; a new one replaces the oldest
+MOST = 500  # maximum number of requests being received at the same time; a new request replaces the oldest
 UPLOADS = 4  # number of threads for larger requests
 
 _LENGTH = re.compile(rb"\r\ncontent-length[ \t]*:[ \t]*(\d{1,18})[ \t]*(?=\r\n)", re.IGNORECASE)

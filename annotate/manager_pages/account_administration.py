@@ -165,8 +165,8 @@ def _add_to_task(request: UserRequest, people: list[Annotator]) -> Task | None:
 def _rows(request: UserRequest) -> list[Row]:
     """Parse the people in the form.
 
-    Raise BadTable with a list of all errors if the form or the table is invalid, and InvalidAnswer if one of the people
-    is already an annotator.
+    Raise BadTable with a list of all errors if the form or the table is invalid. Raise InvalidAnswer if a person is
+    already an annotator.
     """
     posted = request.POST
     inbox.check_size(request)

@@ -112,7 +112,7 @@ def new_task(request: UserRequest) -> HttpResponse:
 def _kinds_page(request: UserRequest, corpus: Mapping[str, Any] | None, *, is_first: bool) -> HttpResponse:
     """Let the manager choose a corpus, and then a kind and a design that fit it.
 
-    is_first: whether no corpus was requested; if there is only one, it is then selected
+    is_first: whether no corpus was requested; the corpus is then selected if it is the only one
     """
     choices = [row for row in corpus_rows() if not row["fault"] and row["holds"] in (POSTS, RECORDS)]
     if not corpus and is_first and len(choices) == 1:

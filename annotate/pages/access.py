@@ -146,7 +146,7 @@ def check_right(user: User | AnonymousUser, right: str, task: str = "") -> Annot
     annotator = annotator_of(user)
     manages = _manages(annotator, right, task)
     if not RIGHTS[right](user, annotator, manages):
-        # Users who may not even view the page need that message, not the one about the missing permission.
+        # If users can't even view the page, that refusal takes precedence over the one about the missing permission.
         may_view = right in OF_ANNOTATORS or is_manager(user) or manages
         raise NotAllowed(_(REFUSALS[right if may_view else "manage"]))
     return annotator

@@ -180,7 +180,7 @@ def first_manager(request: HttpRequest, token: str) -> HttpResponse:
 
 
 class ChangeForm(PasswordChangeForm):
-    """A form that checks the old password in the same way as the login, so that wrong ones count for the lockout."""
+    """A form that checks the old password as the login does, so that wrong passwords count towards the lockout."""
 
     def __init__(self, request: UserRequest, *arguments: Any) -> None:
         super().__init__(request.user, *arguments)

@@ -29,7 +29,7 @@ from corpora.models import Item
 
 
 # Lines longer than LONGEST are split into paragraphs of at least PART characters. Wide characters, such as Chinese
-# ones, count twice. In a column of 65 characters, LONGEST is 20 lines and PART is 10 lines.
+# characters, count twice. In a column of 65 characters, LONGEST is 20 lines and PART is 10 lines.
 LONGEST = 1300
 PART = 650
 _EMPTY = re.compile(r"\n(?:[^\S\n]*\n)+")

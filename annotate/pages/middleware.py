@@ -75,8 +75,8 @@ class InTurnMiddleware(Middleware):
     Only one thread runs Python at a time, so concurrent writes would interrupt each other at every statement of their
     transactions. With 32 active annotators, this would halve the number of answers per second.
 
-    A waiting write occupies a thread. If too many writes are waiting, new ones are refused, so that users can still
-    open pages.
+    A waiting write occupies a thread. If too many writes are waiting, further writes are refused, so that users can
+    still open pages.
     """
 
     def __init__(self, get_response: GetResponse) -> None:

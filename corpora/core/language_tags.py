@@ -112,7 +112,7 @@ class Meaning(NamedTuple):
 def meaning(tag: str) -> Meaning | None:
     """Return the likely meaning of a tag.
 
-    Return None if the tag is empty, private or malformed, or if its language is und, mul, zxx or mis.
+    Return None if the tag is empty, private or malformed, or if its language is `und`, `mul`, `zxx` or `mis`.
     """
     import langcodes
 

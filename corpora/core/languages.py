@@ -46,7 +46,7 @@ def _listed(code: str, name: str, autonym: str, langid: str, cld2: str, fasttext
 class _Languages(UserDict[str, Language]):
     """A mapping from code to language.
 
-    Iteration yields the listed languages, then those added by add_names in this process. All other languages in the
+    Iteration yields the listed languages, then languages added by add_names in this process. All other languages in the
     registry are also members and can be looked up, but are not iterated over.
 
     Adding a language replaces `data` instead of modifying it. One thread can therefore iterate while another adds.

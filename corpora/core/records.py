@@ -99,7 +99,7 @@ def read_record(
     raw: values of the row by column; the columns are those in columns_of(fields, declared)
     author_key: the installation's key for hashing authors
     fields: names of the record's fields; empty for a post
-    language: language declared for the whole source, or ""
+    language: language declared for the whole source; "" if there is none
     declared: whether the source has a column of labels
     may_be_empty: names of fields that may be empty
 
@@ -137,7 +137,7 @@ def read_labels(value: object) -> tuple[str, ...]:
 
 
 def _parse_array(text: str) -> list[str]:
-    """Parse a JSON array of strings. Return an empty list if the text isn't one."""
+    """Parse a JSON array of strings. Return an empty list if the text isn't such an array."""
     try:
         value = json.loads(text) if text.startswith("[") else None
     except (ValueError, RecursionError):

@@ -158,7 +158,7 @@ class Respelled:
     """Collects the values corrected during an import, for the import's report.
 
     rows: number of rows for each (original value, stored value) pair
-    first: line number of the first row with that pair, 0 if unknown
+    first: line number of the first row with the same pair; 0 if unknown
     """
 
     def __init__(self) -> None:

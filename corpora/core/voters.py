@@ -424,7 +424,7 @@ def agreed_label(
     the closest language that it does support, and other detectors may make the same mistake. For imported predictors,
     the languages that they don't support are put into `never_agree` when a task is opened.
 
-    code: language that enough voters rank first, or None
+    code: language that enough voters rank first; None if there is none
     letters: number of letters in the detectors' input
     labels: the task's labels, which never include a coarse code
     never_agree: labels that must not be assigned by agreement

@@ -247,7 +247,7 @@ def _prepared_cursor() -> type[Any]:
 
 @lru_cache
 def _number_placeholders(sql: str) -> str:
-    """Convert %s placeholders to PostgreSQL's numbered ones. Cached, whereas psycopg would convert on every call."""
+    """Convert %s to PostgreSQL's numbered placeholders. Cached, because psycopg would convert on every call."""
     start, *parts = sql.split("%s")
     return "".join([start, *(f"${n}{part}" for n, part in enumerate(parts, 1))]).replace("%%", "%")
 

@@ -361,7 +361,7 @@ def _labels_to_draw(languages: Iterable[str] | None, predictor: Predictor, count
     languages: the requested labels; None for all predicted labels
     counts: number of posts for each predicted label
 
-    Raise CorpusError if there is no such label, or if the predictor does not assign a requested one.
+    Raise CorpusError if there are no labels to draw, or if the predictor does not assign a requested label.
     """
     codes = sorted(label for label in counts if label in LANGUAGES) if languages is None else sorted(set(languages))
     if not codes:

@@ -101,7 +101,7 @@ def rows_in(batch: pa.RecordBatch, panel: Panel = DEFAULT) -> Iterator[dict[str,
     """Yield each row of a batch as a dict.
 
     If the rows have votes, the dict contains `votes`, which is JSON text as stored in the database, and `agreed`, which
-    is the label that enough voters of the panel rank first, or None.
+    is the label that enough voters of the panel rank first; None if there is none.
     """
     columns = dict(zip(batch.schema.names, batch.columns, strict=True))
     if columns.keys() >= {*panel.voters}:
@@ -312,7 +312,7 @@ def sample_chosen(
     chosen: for each language, the chosen ids in order
     frames: for each language, the number of rows that the ids were chosen from
     parameters: for each language, the parameters to store with the draw
-    predictor: predictor whose labels were used, or ""
+    predictor: predictor whose labels were used; "" if there is none
     """
     manifest = manifest_of(corpus.name)
     with explain_full_disk("nothing was drawn"), open_store(corpus.name, manifest=manifest) as store:

@@ -40,7 +40,7 @@ def sql_of(name: str, voters: Sequence[str], quote: str = '"') -> str:
     """Return the text of a query in sql/, with two placeholders expanded:
 
     - every_voter becomes the columns of the voters.
-    - majority_of_voters becomes the language that most of the default panel rank first, or und if there is none.
+    - majority_of_voters becomes the language that most of the default panel rank first, or `und` if there is none.
 
     voters: names of the voters
     quote: the engine's quotation mark for identifiers

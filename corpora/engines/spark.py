@@ -122,7 +122,7 @@ class Store:
         self.persisted.append(self._result(query).persist())
         self.persisted[-1].createOrReplaceTempView(name)
 
-    # The query can read the view that it replaces, because the new view's plan includes the plan of the old one.
+    # The query can read the view that it replaces, because the new view's plan includes the old view's plan.
     replace = keep
 
     def size(self, name: str) -> int:

@@ -33,8 +33,8 @@ from corpora.vocabulary.thesaurus import words_of
 #
 # Label match (`label_match`): The score of a label is (1 + ln n) · ln((D + 1) / d), where n is the label's number of
 # occurrences in the document, D is the number of documents, and d is the number of documents that contain the label. A
-# concept's score is the highest score of its labels. Labels are compared word by word. Where a longer label contains a
-# shorter one, as "fishing licence" contains "licence", only the longer one counts.
+# concept's score is the highest score of its labels. Labels are compared word by word. If a longer label contains a
+# shorter label at the same place, such as "fishing licence" and "licence", only the longer label counts.
 #
 # Nearest documents (`nearest`): Each document is a vector of its words' weights (1 + ln n) · ln((D + 1) / (d + 1)), and
 # the similarity of two documents is the cosine of their vectors. The NEIGHBOURS most similar documents are selected. A
@@ -157,7 +157,7 @@ def nearest(
     """Yield the scores of labels for each document. Only labels of the most similar documents are included.
 
     Similarities are computed only with labelled documents, for a block of documents at a time. If documents are equally
-    similar, the first ones are used.
+    similar, the first are used.
 
     counts: occurrences of each term in each document
     labels: labels of each document; empty for documents whose labels must not be used
@@ -340,7 +340,7 @@ class _Records:
         """Add a record.
 
         learns: whether `nearest` can use the record's labels
-        apart: the record's group, or "" for none
+        apart: the record's group; "" if there is none
         """
         title, *rest = [terms_of(row["fields"][field]) for field in self.fields]
         self.ids.append(row["id"])

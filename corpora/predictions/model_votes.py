@@ -1,8 +1,8 @@
 """Label all items of a corpus with a language model, and register the labels as a predictor.
 
-Prompts are sent in item order, several at a time, and each distinct prompt is sent once. Threads send the
-requests, and the main thread logs the answers (model_answers.py), so that an interrupted run can resume. An item
-without a valid answer gets the label und, which is not a vote, and is listed with the reason.
+Prompts are sent in item order, several at a time, and each distinct prompt is sent once. Threads send the requests, and
+the main thread logs the answers (model_answers.py), so that an interrupted run can resume. An item without a valid
+answer gets the label `und`, which doesn't count as a vote, and is listed with the reason.
 """
 
 import json

@@ -41,7 +41,7 @@ EVERY_LABEL: Collection[str] = _Every()
 
 
 class UnknownLabel(RecordError):
-    """Raised for a label that is neither a language code, nor und, nor declared by the user."""
+    """Raised for a label that is neither a language code, nor `und`, nor declared by the user."""
 
     def __init__(self, label: str) -> None:
         coarse = LANGUAGES[label].labels if label in LANGUAGES else ()
@@ -51,7 +51,7 @@ class UnknownLabel(RecordError):
 
 
 def is_label(code: str) -> bool:
-    """Return whether annotators can choose a code: und, or any code of a single language."""
+    """Return whether annotators can choose a code: `und`, or any code of a single language."""
     return code == UND or (code in LANGUAGES and not LANGUAGES[code].labels)
 
 

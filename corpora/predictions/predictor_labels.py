@@ -18,7 +18,7 @@ from corpora.storage import layout
 from corpora.storage.layout import Manifest, Predictions
 from corpora.storage.schemas import PREDICTIONS_SCHEMA
 
-MAJORITY = "majority"  # predicts the language that more than half of the default panel rank first, or und
+MAJORITY = "majority"  # predicts the language that more than half of the default panel rank first, or `und`
 
 
 @dataclass(frozen=True)
@@ -152,7 +152,7 @@ def open_predictions(
 ) -> Iterator[Store]:
     """Open a store with the `predicted` view (id, label, score), which has a row for each post.
 
-    The label is und if the predictor assigns no language.
+    The label is `und` if the predictor assigns no language.
 
     complete: whether the predictions must cover all posts; otherwise, posts without a prediction have no row
     other: second predictor, whose labels are in the `other_predicted` view
@@ -212,7 +212,7 @@ def predicted_labels(
 
 
 def triggers(corpus_name: str, predictor: Predictor) -> dict[str, int]:
-    """Count the posts to which the predictor assigns each label, including und."""
+    """Count the posts to which the predictor assigns each label, including `und`."""
     with explain_full_disk("the predictions were not counted"), open_predictions(corpus_name, predictor) as store:
         return counts(store, "label_counts")
 

@@ -116,7 +116,7 @@ def read_run(
 def _cells(line: str, system: str) -> tuple[str, str, float, str]:
     """Parse a line of a run. Return the document, label, score and system.
 
-    system: the system in earlier lines, or ""
+    system: the system in earlier lines; "" if there is none
 
     Raise RecordError if the line is invalid or belongs to a different system.
     """

@@ -245,7 +245,7 @@ def format_inside(path: Path, named: str | None = None) -> str | None:
 
 
 def _table_format(lines: list[str]) -> str | None:
-    """Return the format of a table, or None if the lines are not one.
+    """Return the format of a table, or None if the lines are not a table.
 
     In a table, all lines have the same number of cells, and the first line contains column names.
     """

@@ -145,7 +145,7 @@ def _act(raw: Mapping[str, Any], file: str, split: str) -> dict[str, Any]:
     """Return an act's values of the COLUMNS.
 
     file: name of the file if it contains only this act, otherwise ""
-    split: split according to the name of the folder or file, or ""
+    split: split according to the name of the folder or file; "" if there is none
 
     Raise RecordError for the first rule that the act breaks.
     """

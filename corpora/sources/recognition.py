@@ -52,7 +52,7 @@ def candidates(field: str, columns: Sequence[str]) -> list[str]:
 
 
 def guess(field: str, columns: Sequence[str]) -> str:
-    """Return the column that most likely contains a field, or ""."""
+    """Return the column that most likely contains a field; "" if there is none."""
     return next(iter(candidates(field, columns)), "")
 
 
@@ -105,7 +105,7 @@ class Recognition:
         return list(dict.fromkeys(values))[:SAMPLES]
 
     def field_of(self, column: str) -> str:
-        """Return the field that a column likely contains, or ""."""
+        """Return the field that a column likely contains; "" if there is none."""
         return next((field for field, named in self.columns.items() if named == column), "")
 
 

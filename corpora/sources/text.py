@@ -554,7 +554,7 @@ def text_format_of(
 ) -> TextFormat:
     """Return a file's encoding and delimiter, which are detected unless the user has chosen them.
 
-    encoding, delimiter: the user's choice, or ""
+    encoding, delimiter: the user's choice; "" to detect it
     most: number of bytes that are searched for non-ASCII characters
 
     Raise CorpusError if the file cannot be read.

@@ -356,8 +356,8 @@ def _staged_schema(manifest: Manifest) -> pa.Schema:
 def deduplicate(name: str, directory: Path, manifest: Manifest, log: RejectLog) -> tuple[list[Part], int]:
     """Write the staged rows with new ids to new parts. Return these parts and the number of duplicates.
 
-    If several posts have the same id, the first one is kept, which may be from an earlier file. A later post with the
-    same text counts as a duplicate, and a later post with a different text is rejected. For records, all fields, the
+    If several posts have the same id, the first is kept, even if it is from an earlier file. A later post with the same
+    text counts as a duplicate, and a later post with a different text is rejected. For records, all fields, the
     language and the declared labels are compared instead of the text.
     """
     duplicates = 0

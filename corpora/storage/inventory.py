@@ -31,7 +31,7 @@ def corpus_rows() -> list[dict[str, Any]]:
     voted: number of posts with votes
     agreed: number of posts with unanimous votes
     predictors: names of the imported predictors
-    fault: what is wrong with the corpus, or ""
+    fault: what is wrong with the corpus; "" if nothing is
     """
     rows = {
         corpus.name: corpus for corpus in Corpus.objects.annotate(draw_count=Count("draws"), drawn=Sum("draws__size"))
@@ -42,7 +42,7 @@ def corpus_rows() -> list[dict[str, Any]]:
 def _describe(name: str, row: Any) -> dict[str, Any]:
     """Return a corpus's entry in `corpus_rows`.
 
-    row: the corpus in the database, or None
+    row: the corpus in the database; None if there is none
     """
     manifest, fault, holds = None, "", UNKNOWN
     try:

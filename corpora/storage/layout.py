@@ -107,7 +107,7 @@ def write_atomically(path: Path, text: str) -> None:
 
 
 def files_in(folder: Path) -> list[Path]:
-    """Return the paths of the files and folders in a folder, sorted by name, without hidden ones."""
+    """Return the paths of the non-hidden files and folders in a folder, sorted by name."""
     return sorted(path for path in folder.iterdir() if not path.name.startswith("."))
 
 
@@ -117,7 +117,7 @@ def name_of(path: Path) -> str:
 
 
 def size_of(path: Path) -> int:
-    """Return the size of a file, or the total size of the files directly in a folder (bytes), or 0 for other paths."""
+    """Return a file's size, or the total size of the files directly in a folder (bytes). Return 0 for other paths."""
     files = files_in(path) if path.is_dir() else [path]
     return sum(file.stat().st_size for file in files if file.is_file())
 
@@ -153,9 +153,9 @@ class Source:
     accepted: int
     duplicates: int
     rejects: int
-    language: str = ""  # language declared for the whole file, or ""
-    encoding: str = ""  # encoding of a text file, or ""
-    delimiter: str = ""  # name of a CSV file's delimiter, or ""
+    language: str = ""  # language declared for the whole file; "" if there is none
+    encoding: str = ""  # encoding; "" if the file is not a text file
+    delimiter: str = ""  # name of the delimiter; "" if the file is not CSV
 
     @property
     def text_format(self) -> TextFormat:
@@ -207,7 +207,7 @@ class Asked:
     answers: number of answers; items with the same prompt share an answer
     tokens: number of tokens used; where the endpoint reports none, their upper bound
     tokens_reported: number of tokens reported by the endpoint
-    rejected: number of items without a valid answer, whose label is und
+    rejected: number of items without a valid answer, whose label is `und`
     """
 
     model: str

@@ -30,10 +30,10 @@ class Terms:
     """The options of an import, which describe the files and their corpus.
 
     text_may_leave: whether exports may contain the text; None means yes for a free licence, and an error otherwise
-    fields: names of the records' fields, in order; if empty, an existing corpus keeps its fields and a new one contains
-        posts
-    language: language of all records in the files, or ""
-    declared: column with the records' labels, or ""
+    fields: names of the records' fields, in order; if empty, an existing corpus keeps its fields, and a new corpus
+        contains posts
+    language: language of all records in the files; "" if each record states its own
+    declared: column with the records' labels; "" if there is none
     may_be_empty: fields that may be empty, in addition to those of a document format
     columns: column names of the files, by our field names, where they differ
     format: format of the files; None to detect it

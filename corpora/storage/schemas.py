@@ -73,7 +73,7 @@ LEFT_OUT_SCHEMA = pa.schema(
 )
 
 # Scores, with one row for each pair and scorer.
-# score: the higher score of the pair's message and reply, or null if neither has one
+# score: the higher score of the pair's message and reply; null if neither has a score
 # lacking: whether an expected score is missing
 # dropped: whether the score exceeds the scorer's threshold
 SCORES_SCHEMA = pa.schema(

@@ -41,7 +41,7 @@ REMOVED = ("[removed]", "[deleted]")
 LEAST_SCORE = 1.0
 LEAST_CERTAINTY = 0.7
 
-# The reasons why a reply does not become a pair of the corpus. If several reasons apply, the first one is recorded.
+# The reasons why a reply does not become a pair of the corpus. If several reasons apply, the first is recorded.
 # messages_paired.sql checks all reasons except the last two, in this order.
 UNKNOWN, CIRCLE, DELETED, LOW, EMPTY = "unknown_parent", "circle", "deleted", "low", "empty"
 UNCERTAIN, OUTSIDE = "uncertain", "outside_dates"
@@ -70,7 +70,7 @@ class Message(NamedTuple):
 
     parent: id of the message that it replies to, or "" for the first message in a thread
     low: whether the message has a score below LEAST_SCORE
-    language: language stated in the file, or ""
+    language: language stated in the file; "" if there is none
     """
 
     id: str
@@ -216,6 +216,6 @@ def comparison_key(text: str) -> str:
 
 
 def matches_language(declared: str, detected: str) -> bool:
-    """Return whether a declared language matches the detected one, which can be a coarser code that covers it."""
+    """Return whether a detected language is the declared language, or a coarser code that covers it."""
     code = code_of(declared) or declared
     return detected in (code, code.split("-")[0]) or code in finer(detected)

@@ -50,7 +50,7 @@ class Plan:
 
     shares: relative sizes of train, valid and test (integers)
     least_pairs: minimum number of pairs in a language; languages with fewer pairs are excluded
-    most_languages: maximum number of languages; those with the most pairs are included; None for all
+    most_languages: maximum number of languages, preferring languages with more pairs; None for all
     apart: units that must not be divided between splits: all pairs with the same message, or whole threads
     """
 
@@ -302,7 +302,7 @@ class SuggestedReplies:
     """The replies suggested by a system.
 
     files: SHA-256 by file name
-    replies: suggested replies for each message, with its reference if there is one
+    replies: suggested replies by (language, message, reference), as described for Key
     counts: numbers of lines for the report. `repeated` counts lines that contradict an earlier line with the same
         message; the earlier line is used. `none` counts lines without replies, and `fewer` counts lines with fewer
         replies than MOST

@@ -98,7 +98,7 @@ class Imported:
     first_outside: the first of these ids
     dropped: total number of pairs dropped by all scorers
     draws: number of earlier draws that used the filter
-    replaced: entry that was replaced by the new scores, or None
+    replaced: entry that was replaced by the new scores; None if there is none
     already: whether the same scores were already imported
     """
 

@@ -33,8 +33,8 @@ from corpora.storage.record_import import Terms, open_corpus
 from corpora.storage.schemas import LEFT_OUT_SCHEMA, MESSAGES_SCHEMA, schema_of
 from corpora.threads import messages
 
-# The number of messages and the length of threads are not limited. DuckDB spills to disk if a join exceeds its memory
-# limit, and no step walks through a thread message by message.
+# Neither the number of messages nor the length of threads is limited. DuckDB spills to disk if a join exceeds its
+# memory limit, and no step walks through a thread message by message.
 
 
 def stage(staged: Path, logs: list[RejectLog], terms: Terms) -> None:

@@ -111,7 +111,7 @@ def label_of_scheme(scheme: Scheme, language: str) -> str:
 class Tree(NamedTuple):
     """The hierarchy of a vocabulary version. All keys are concept ids.
 
-    above: broader concept of each concept; if there are several, the one with the alphabetically first id
+    above: broader concept of each concept; if there are several, the concept whose id is alphabetically first
     narrower: number of narrower concepts that are not deprecated
     scheme: scheme displayed to distinguish concepts with the same name; a scheme in a domain is preferred, because
         EuroVoc itself is also a scheme with all its concepts
@@ -151,7 +151,7 @@ def descriptors(vocabulary: Vocabulary) -> dict[str, dict[str, Any]]:
     """Return all concepts by id, in the format of EURLEX57K's descriptors, which import_vocabulary can read.
 
     For each concept, the keys are label and alt_labels for English, label_fr and so on for other languages, parents and
-    related. The format requires an English label. A concept without one gets its display label.
+    related. The format requires an English label, so a concept without an English label gets its display label.
     """
     entries: dict[str, dict[str, Any]] = {
         key: {"label": shown.text, "alt_labels": [], "parents": [], "related": []}
@@ -203,7 +203,7 @@ def nested_pairs(concepts: Collection[Concept]) -> list[tuple[Concept, Concept]]
 def top_concepts(scheme: Scheme) -> QuerySet[Concept]:
     """Return the top concepts of a scheme, sorted by id.
 
-    A top concept is not deprecated, and has no broader concept in the scheme, apart from deprecated ones.
+    A top concept is not deprecated, and each of its broader concepts is deprecated or outside the scheme.
     """
     current = scheme.concepts.filter(is_deprecated=False)
     # Use a subquery, because PostgreSQL may run a filter on broader__in as slow nested loops.

@@ -344,8 +344,8 @@ def _fold(text: str) -> str:
 def label_in(labels: Mapping[str, str], language: str) -> tuple[str, str]:
     """Return the label to display and its language tag, or two empty strings if there are no labels.
 
-    The label is in the given language or a closely related one if possible, then in English, then in the language with
-    the alphabetically first tag.
+    The first of these languages that has a label is chosen: the given language, a closely related language, English,
+    and finally the language with the alphabetically first tag.
     """
     tags = tuple(labels)
     tag = next(chain(serving(tags, language), serving(tags, "en"), sorted(tags)), "")

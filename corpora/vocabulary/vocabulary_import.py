@@ -164,7 +164,7 @@ def _table(path: Path, text: str, faults: Faults) -> Iterator[tuple[str, Mapping
     if lines and columns == lines[0][1]:
         del lines[0]
     id_index = columns.index("id") if columns else 0
-    # Placeholders for missing values, except those that are an id in this table.
+    # Placeholders for missing values. A placeholder that is an id in this table doesn't count.
     missing = MISSING - {cells[id_index].strip() for _, cells in lines if id_index < len(cells)} | {""}
     for number, cells in lines:
         if len(cells) > len(columns):

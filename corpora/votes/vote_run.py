@@ -60,7 +60,7 @@ class Pieces:
     def saved(self) -> Iterator[Chunk]:
         """Yield the chunks saved by an earlier run, in order.
 
-        The number of unanimous posts in a piece is returned with its first chunk, and all other chunks have 0.
+        The number of unanimous posts in a piece comes with the piece's first chunk. All other chunks have 0.
         """
         while (file := self._file()).exists():
             with pa.ipc.open_file(file) as piece:
@@ -90,7 +90,7 @@ class Pieces:
 
 
 def pieces_of(directory: Path, part: layout.Part, k: int, versions: dict[str, str], chunk_rows: int) -> Pieces:
-    """Return the pieces of a part. Delete all pieces of other parts, and those from runs with different options."""
+    """Return the pieces of a part. Delete all pieces of other parts and from runs with different options."""
     key = json.dumps([part.sha256, k, versions, chunk_rows], sort_keys=True)
     folder = directory / "voting" / hashlib.sha256(key.encode()).hexdigest()[:16]
     for other_folder in (directory / "voting").glob("*"):
@@ -126,12 +126,12 @@ def prelabel(
 
     A part is skipped if it already has votes from the same detectors with the same options.
 
-    voters: names of the detectors; empty for those that have voted on the corpus, or the default panel if none has
+    voters: names of the detectors; if empty, all detectors that have voted on the corpus, else the default panel
     k: maximum number of languages per detector
-    processes: number of processes on this machine; None for Spark if it is the engine, otherwise one per core
+    processes: number of processes on this machine; None for Spark if the engine is Spark, else for one per core
     again: whether to replace votes from other versions of the detectors or with other options
     min_scores: minimum scores by detector, which replace the detectors' own
-    progress: called with the number of posts done, including skipped ones
+    progress: called with the number of posts done, including skipped posts
 
     Raise CorpusError if votes are outdated and `again` is False.
     """
@@ -312,7 +312,7 @@ def _votes_locally(
 ) -> Generator[PartVotes, None, None]:
     """Yield the votes on each part, computed by processes on this machine.
 
-    While the caller writes a part, the processes already work on the next one.
+    While the caller writes a part, the processes already work on the next part.
     """
     chunks_left: Iterator[Chunk] | None = None
     for part in parts:
