@@ -31,7 +31,7 @@ class Language:
     code: str
     name: str  # English name
     autonym: str  # the language's own name for itself
-    langid: str = ""  # each detector's own codes for the language, separated by spaces; "" if it has none
+    langid: str = ""  # the detector's own codes for the language, separated by spaces; "" if it has none
     cld2: str = ""
     fasttext: str = ""
     labels: tuple[str, ...] = ()

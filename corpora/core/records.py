@@ -334,7 +334,7 @@ _KINDS = {bool: "true or false", int: "a number", float: "a number", str: "a str
 
 
 def read_number(value: object) -> float | None:
-    """Return the value as a number. Return None if the value is empty, and NaN if it is anything else."""
+    """Return the value as a number. Return None for an empty value, and NaN for a value that is not a number."""
     if value in (None, ""):
         return None
     try:

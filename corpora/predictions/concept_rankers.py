@@ -157,7 +157,7 @@ def nearest(
     """Yield the scores of labels for each document. Only labels of the most similar documents are included.
 
     Similarities are computed only with labelled documents, for a block of documents at a time. If documents are equally
-    similar, the first are used.
+    similar, the first documents are used.
 
     counts: occurrences of each term in each document
     labels: labels of each document; empty for documents whose labels must not be used
