@@ -159,7 +159,7 @@ def text_of(item: Item, kind: Kind) -> str:
 
 
 def sets_of(sides: Sides | None) -> list[list[str]]:
-    """Return the two sets of replies in the order that the annotator sees, or an empty list if there are none."""
+    """Return the two sets of replies in the order that the annotator sees. The list is empty if there are none."""
     return list(sides.sets) if sides else []
 
 

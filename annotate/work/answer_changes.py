@@ -175,7 +175,7 @@ def change(annotator: Annotator, task: Task, judgment_id: int, answer: Answer) -
     answer: the new answer.
 
     Raise WrongStage if the task is closed, EnoughToday if the annotator has made CHANGES_A_DAY changes today, NotFound
-    if the annotator has no such answer in force, NotAllowed if they may no longer work in its language, and
+    if the annotator has no such answer in force, NotAllowed if they can't work in its language any more, and
     InvalidAnswer if the new answer does not fit the unit or equals the current one.
     """
     with acting(annotator.user, task.name) as acting_permit:

@@ -104,7 +104,7 @@ def _load_cached(annotator: int, task: int) -> QuerySet[Backlog]:
 
 
 def _recount(cached: Mapping[int, Backlog], permits: Sequence[Permit]) -> dict[int, Backlog]:
-    """Recount, and return the new rows by task. Tasks whose cached row remains in use are left out."""
+    """Recount, and return the new rows by task. If a task's cached row stays in use, the task is left out."""
     counted = count_backlogs(permits)
     usable = {permit.task.pk for permit in permits if _is_usable(cached.get(permit.task.pk), permit)}
     new = [row for row in counted if row.waiting or _must_save(row, cached.get(row.task_id))]

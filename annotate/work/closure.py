@@ -56,7 +56,7 @@ def close(task: Task, *, leave_out: bool = False) -> dict[str, Any]:
 
 @transaction.atomic
 def fix_outcomes(task: Task) -> None:
-    """Record the outcomes of a closed task's randomly drawn units, unless they are unchanged since the last record."""
+    """Record the outcomes of a closed task's randomly drawn units, unless they have already been recorded."""
     if not lock_task(task).is_open:
         commitments.record_outcomes(task)
 
@@ -370,7 +370,7 @@ def delete_interrupted() -> None:
 
 @contextmanager
 def _opening_lock(wait: int = 0) -> Iterator[None]:
-    """Context manager that lets one process at a time open tasks. Deletes hidden tasks, whose opening was interrupted.
+    """Context manager that lets one process at a time open tasks. Deletes any task whose opening was interrupted.
 
     wait: fcntl.LOCK_NB to raise BlockingIOError instead of waiting for another process.
     """

@@ -103,9 +103,9 @@ def waiting_units(permit: Permit) -> Units:
 
 
 def in_own_queues(permit: Permit) -> Units:
-    """Return the units in the annotator's queues that the annotator may still judge, at any stage, with honeypots.
+    """Return the units in the annotator's queues that the annotator may still judge. They include honeypots.
 
-    Units that the annotator has judged are excluded. So are disturbing units, unless the annotator has opted in.
+    Their stage doesn't matter. Judged units are excluded. So are disturbing units, unless the annotator has opted in.
     """
     units, person = permit.task.units.filter(language__in=list(permit.queues)), permit.annotator
     preferences = {"may_have_seen": person.has_seen_answers, "takes_disturbing": person.takes_disturbing}
@@ -287,7 +287,7 @@ class _Reassigned:
     """Counts, by queue, of units already assigned to an annotator. No more gold answers are drawn for these units.
 
     work: units of work that the annotator returned or has open.
-    gold: gold answers that the annotator returned or has open, unless they are counted under `work`.
+    gold: gold answers that the annotator returned or has open. Gold answers counted in `work` are left out.
     used: gold answers that the draw can no longer assign to the annotator.
     replaced: units of work that the annotator will not see, because they answered a gold item instead.
     """

@@ -148,7 +148,7 @@ class ImportResult:
     already: number of rows that an earlier import had already stored.
     annotators: number of annotators with new judgments.
     units: number of units with new answers.
-    stages: number of units that now have all their answers, by stage after the import.
+    stages: number of units in each stage after the import. Only units that now have all their answers are counted.
     rejects: the reason for rejecting each rejected line, by line number.
     further: line numbers of rejected repeated answers.
     rejects_file: file that lists the rejected lines; None if there are none.

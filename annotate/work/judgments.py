@@ -250,12 +250,12 @@ def decide_or_route(unit: Unit, judgment: Judgment, judgments: Sequence[Judgment
     """Decide a unit that has all its answers; route any other unit.
 
     judgment: the new judgment.
-    judgments: all judgments of the unit that are in force, with their leases, including the new one.
+    judgments: all judgments in force for the unit (the new judgment is among them), with their leases.
     keep: whether to store the changes. False if the new judgment is on a gold answer that replaced the unit; then the
         same statements run without effect.
     """
     if unit.stage != stages.QUEUED:
-        return  # an answer was undone and given again, but the unit has left its queue in the meantime
+        return  # the annotator undid an answer and gave it again, but the unit has left its queue in the meantime
     task, lease = unit.task, judgment.lease
     how: dict[str, Any] = {"by": judgment.annotator.user, "judgment": judgment, "keep": keep}
     answers = [other for other in judgments if other.kind == Judgment.ANSWER]
@@ -303,7 +303,7 @@ def _query_leases(annotator: int, unit: int, shown: int) -> QuerySet[Lease]:
 def _check_rights(permit: Permit, lease: Lease, unit: Unit, now: datetime, *, is_late: bool) -> None:
     """Check that the annotator may still work in the queue that a unit was assigned from.
 
-    Raise NotAllowed or NotQualified if they may no longer work in its language, and WrongStage or LeaseExpired if a
+    Raise NotAllowed or NotQualified if they can't work in its language any more, and WrongStage or LeaseExpired if a
     late answer does not count.
     """
     queue = unit.language if is_late else lease.queue
@@ -329,7 +329,7 @@ def _check_rights(permit: Permit, lease: Lease, unit: Unit, now: datetime, *, is
 def _check_late(permit: Permit, lease: Lease, unit: Unit, now: datetime) -> None:
     """Check that a late answer still counts.
 
-    Raise WrongStage if the task is closed or the annotator may no longer judge the unit, and LeaseExpired if
+    Raise WrongStage if the task is closed or the annotator can no longer judge the unit, and LeaseExpired if
     GRACE_MINUTES have passed.
     """
     if not permit.task.is_open:

@@ -1,4 +1,4 @@
-"""Task memberships: who may work on a task, with their role and quota of answers.
+"""Task memberships: who is allowed to work on a task, their role, and their quota of answers.
 
 permit.py and routes.py enforce them.
 """
@@ -26,7 +26,7 @@ MOST = 2_000_000_000  # largest quota that every supported database can store
 def set_members_only(task: Task, *, members_only: bool) -> bool:
     """Open a task to everyone who reads its languages, or to members only. Returns whether this is a change.
 
-    The open units of annotators who may no longer work on the task are returned to their queues.
+    If annotators can no longer work on the task, their open units are returned to their queues.
     """
     changed = Task.objects.filter(pk=task.pk).exclude(members_only=members_only).update(members_only=members_only)
     task.members_only = members_only
@@ -92,7 +92,7 @@ def add(
 ) -> tuple[int, int]:
     """Make people members of a task, or change their role and quota in it.
 
-    role: the role to assign; None to keep members' roles and add the others as annotators.
+    role: the role to assign. If None, members keep their roles, and new members become annotators.
     quota: the quota to assign; None for no limit.
     keep_quota: whether existing members keep their quota.
 

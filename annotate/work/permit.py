@@ -147,7 +147,7 @@ class Permit:
 
     @cached_property
     def queues(self) -> list[str]:
-        """The queues where the annotator may work now. Empty while they are stopped.
+        """The queues where the annotator can work now. The list is empty if the annotator is stopped.
 
         If the task has a test, these are only the queues of languages where they have passed it.
         """

@@ -33,7 +33,7 @@ from corpora.database.statements import update_one
 
 # Maximum number of posts on a sheet.
 SHEET = 20
-# Lease.is_answerable, as a condition for queries.
+# The condition of Lease.is_answerable, for queries.
 WANTED = Q(again=True) | Q(instead_of=None, unit__stage=stages.QUEUED) | Q(instead_of__stage=stages.QUEUED)
 
 

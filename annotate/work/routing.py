@@ -52,7 +52,7 @@ def route(unit: Unit, judgments: Sequence[Judgment], **how: Any) -> None:
 
     The unit is labelled, enters its next round, goes to an adjudicator, or stays in its queue.
 
-    judgments: all judgments of the unit that are in force, with their leases, including the new one.
+    judgments: all judgments in force for the unit (the new judgment is among them), with their leases.
     how: `by`, `judgment` (the new one) and `keep`, see `moves.move`.
     """
     task, judgment = unit.task, how["judgment"]

@@ -48,7 +48,7 @@ from corpora.predictions.predictor_labels import find_imported, find_predictor, 
 from corpora.predictions.rankings import load_rankings
 from corpora.storage.layout import manifest_of
 
-Rankings = Mapping[str, Mapping[str, Sequence[str]]]  # labels, best first, by system and document
+Rankings = Mapping[str, Mapping[str, Sequence[str]]]  # system -> document -> labels, best first
 Progress = Callable[[int], object]  # called with the number of units created; an exception from it rolls them back
 
 FEW = 3  # maximum number of languages in a generated title
@@ -459,7 +459,7 @@ def save_new(task: Task, *others: Model) -> None:
 
 
 def check_codes(kind: Kind, codes: Sequence[str], option: str) -> None:
-    """Raise TaskError if the kind does not know all language codes.
+    """Raise TaskError if the kind does not know one of the language codes.
 
     option: name of the option that contains the codes
     """

@@ -29,7 +29,7 @@ MAX_REDUNDANCY = 32767
 CHUNK = 2000  # units per transaction
 
 
-Orders = Mapping[str, Mapping[str, list[str]]]  # ids of items in draw order, by language and class
+Orders = Mapping[str, Mapping[str, list[str]]]  # language -> class -> item ids in draw order
 
 
 # --- a compact index of a task's texts, which uses 24 bytes per text, a tenth of a dictionary's memory

@@ -26,7 +26,7 @@ class NoReply(Exception):
 
 
 def check_address(url: str) -> None:
-    """Raise InvalidAnswer if notifications may not be sent to a URL."""
+    """Raise InvalidAnswer if it isn't allowed to send notifications to a URL."""
     try:
         _resolve_host(_split_url(url))
     except NoReply as error:

@@ -46,7 +46,7 @@ def register(url: str, by: User, events: Collection[str] = (), task: Task | None
     events: names of the events to send; empty for all
     task: task whose events to send; None for all tasks
 
-    Raise InvalidAnswer if an event does not exist, or if notifications may not be sent to the URL.
+    Raise InvalidAnswer if an event does not exist, or if sending notifications to the URL isn't allowed.
     """
     if unknown := set(events) - set(Webhook.EVENTS):
         raise InvalidAnswer(f"The event {min(unknown)!r} does not exist. Events: {', '.join(Webhook.EVENTS)}.")
