@@ -146,7 +146,7 @@ def sample_balanced(
     the classes with too few documents, and the faults in published lists.
 
     test, dev, train: number of documents in each set
-    short: `fill` if a class with too few documents can make the train set smaller, or any set if there is a predictor
+    short: `fill` allows a smaller train set if a class has too few documents; with a predictor, any set can be smaller
     from_indices: folder of published lists of ids to use in place of new sets
     predictor: predictor whose labels are the classes; "" for declared labels
     frame_options: fields, classes, apart, joint and leave_out, as in _Request
@@ -298,7 +298,7 @@ def _draw_predicted(request: _Request, predictor: str, from_indices: Path | None
 
 
 def _draw_in_order(request: _Request, merged: Merged, languages: Sequence[str], frame: _Frame, predictor: str) -> _Draw:
-    """Shuffle the documents in each language and class. Draw as many as the sets need from the front."""
+    """Shuffle the documents in each language and class, and draw the first `needed` documents."""
     needed = sum(request.sizes.disjoint().values()) // len(request.classes)
     orders: dict[str, dict[str, list[str]]] = {language: {} for language in languages}
     for cell in product(languages, request.classes):

@@ -57,7 +57,7 @@ class _Join:
 
     frame: ids of the records with suggestions from all systems, as a mapping from language to message to ids
     left_out: (language, message) pairs that are left out of the frame
-    replies: suggestions for the records in the frame, as a mapping from id to system to replies
+    replies: suggestions for each record that all systems suggest replies to, as a mapping from id to system to replies
     lacking: number of records without suggestions, by system
     used: keys of the lines that match a record, by system
     records: number of records in the corpus

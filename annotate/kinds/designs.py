@@ -186,7 +186,7 @@ class Design:
 
     @property
     def by_author(self) -> bool:
-        """Whether the sets contain posts by authors who wrote in the language, according to a predictor."""
+        """Whether the sets are samples of posts by authors whom a predictor found to have written in the language."""
         return self.population == AUTHORS
 
     @property

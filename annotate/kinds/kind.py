@@ -232,7 +232,7 @@ class Routing:
     enters_by: event that queues a unit without an automatic label
     is_routed: whether the table of routes can make languages share a queue
     waits: whether a unit stays queued if too few annotators can answer it. Otherwise, it moves on.
-    named: function that returns the language that an answer names. Its readers can confirm the answer.
+    named: function that returns the language that an answer names. Readers of this language can confirm it.
     """
 
     agreed: Callable[[Item, Task], str | None]
@@ -330,7 +330,7 @@ class Publication:
     card: template of the card
     columns: names of the columns, in order
     tallies: attributes by which the manifest counts rows
-    sections: sections of the manifest that not all sets have
+    sections: sections of the manifest, in addition to the sections that every set has
     formats: settings for each format in which the set is published (annotate/goldsets/formats/)
     splits: whether the set is split into train, dev and test
     tells_why: whether each row without a label states why it has none

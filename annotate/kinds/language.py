@@ -47,7 +47,7 @@ def agreed(item: Item, task: Task) -> str | None:
         panel=task.panel,
     )
     # A coarse label such as pt doesn't count if the task also has a finer label, such as pt-BR. No detector supports
-    # pt-BR, so they can return pt for both.
+    # pt-BR, so the detectors can return pt for both.
     return None if label and any(code in task.labels for code in task.kind.finer(label)) else label
 
 

@@ -36,7 +36,7 @@ COLUMNS = (
     *("check_chance", "checked", "first_label", "round", "judged_as"),
     *("reused_from", "posted_at", "author", "url", "letters", "votes", "candidates", "judgments", "transitions"),
 )
-# Sections of the set's manifest that not all sets have.
+# Sections of the set's manifest, in addition to the sections that every set has.
 SECTIONS = ("audit", "decoys", "checks", "people", "agreement")
 # Sites for looking up a text. The text is only sent to a site if the adjudicator follows the link.
 SEARCHES = (

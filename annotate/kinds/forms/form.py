@@ -111,7 +111,7 @@ class Form:
         return answer == correct
 
     def facets(self, text: str) -> tuple[str, ...]:
-        """Split an answer into its labels. Each has its own name, and statistics count each separately."""
+        """Split an answer into its labels. Each label has its own name, and is counted separately in statistics."""
         return (text,)
 
     def counted(self, text: str) -> tuple[str, ...]:

@@ -112,7 +112,7 @@ def characters(text: str) -> set[tuple[int, str]]:
 
 
 def check_places(spans: Sequence[Span], length: int, *, overlap: bool, one: bool) -> None:
-    """Raise ValueError if a span is outside the text, or if overlapping or several spans are not allowed.
+    """Raise ValueError if a span is outside the text, or if the spans break the rules `overlap` and `one`.
 
     spans: the spans in order
     length: number of characters of the text
