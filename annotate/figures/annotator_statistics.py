@@ -52,13 +52,13 @@ def people(task: Task) -> list[dict[str, Any]]:
     """Return a row for each annotator with judgments or tests in the task, sorted by name. A row has:
 
     annotator, name: primary key and name.
-    active: whether the annotator may log in.
+    active: whether the annotator is allowed to log in.
     answers, skips: number of valid answers and valid skips.
     taken_back: number of judgments withdrawn by the annotator.
     voided: number of judgments voided by a manager.
-    last: time of the last such judgment.
-    given_back, ran_out: number of assigned units that the annotator returned, and that expired without an answer.
-    known: asked, right, and accuracy with its interval, on hidden gold items, including voided answers.
+    last: time of the last of these judgments.
+    given_back, ran_out: number of units that the annotator returned, and of leases that expired without an answer.
+    known: `asked`, `right`, and accuracy with its interval, for hidden gold items. Voided answers are included.
     may: queues where the annotator may work now.
     left: number of gold items that are still available to the annotator, for each queue in `may`.
     """
@@ -104,10 +104,10 @@ def _people_at_work(task: Task) -> list[dict[str, Any]]:
 def members(task: Task, memberships: QuerySet[Membership] | None = None) -> list[dict[str, Any]]:
     """Return a row for each member of a task, in the order they were added.
 
-    A row has member (primary key of the membership), annotator, name, username, active, role, quota, answers (number of
-    valid answers in the task) and last (time of the last judgment).
+    A row has `member` (primary key), `annotator`, `name`, `username`, `active`, `role`, `quota`, `answers` (number of
+    valid answers in the task) and `last` (time of the last judgment).
 
-    memberships: memberships to return, such as those on a page; None for all of the task.
+    memberships: memberships to return; None for all of the task's memberships.
     """
     listed = (task.memberships.all() if memberships is None else memberships).select_related("annotator__user")
     work = Judgment.objects.filter(unit__task=task, annotator__in=[member.annotator_id for member in listed]).order_by()
@@ -146,10 +146,10 @@ def person(task: Task, annotator: Annotator, counts: Mapping[int | None, LabelCo
 
     counts: result of label_counts, possibly cached.
 
-    labels: most frequent labels first, with label, own (share of the annotator's answers with this label) and all
-        (share of all annotators' answers with this label).
-    known: answers to gold items, latest first, with at, item, text, label (gold answer), said (annotator's answer),
-        right and voided.
+    labels: most frequent labels first, with `label`, `own` (its share of the annotator's answers) and `all` (its share
+        of all annotators' answers).
+    known: answers to gold items, latest first, with `at`, `item`, `text`, `label` (gold answer), `said` (annotator's
+        answer), `right` and `voided`.
     """
     everybody, of_person = counts[None], counts.get(annotator.pk, LabelCounts(0, Counter()))
     answered = max(1, of_person.answers)
@@ -173,8 +173,8 @@ def comments(task: Task, of: Annotator | None = None) -> list[dict[str, Any]]:
 
     of: annotator whose comments to return; None for all annotators.
 
-    Comments on voided answers are included. A row has at, annotator, name, unit, text, kind (of the judgment), label,
-    comment and voided.
+    Comments on voided answers are included. A row has `at`, `annotator`, `name`, `unit`, `text`, `kind` (of the
+    judgment), `label`, `comment` and `voided`.
     """
     # Use EXISTS instead of a join, so that the query uses the index of comments and doesn't read all judgments.
     of_task = Exists(Unit.objects.filter(pk=OuterRef("unit"), task=task))
@@ -192,7 +192,7 @@ def comments(task: Task, of: Annotator | None = None) -> list[dict[str, Any]]:
 def unseen_pauses() -> list[dict[str, Any]]:
     """Return the pauses not yet seen by a manager, newest first.
 
-    A row has task, name (of the annotator), right, asked and at.
+    A row has `task`, `name` (of the annotator), `right`, `asked` and `at`.
     """
     pauses = new_pauses().select_related("task", "annotator__user").order_by("-at", "-pk")
     return [{"task": of.task.name, "name": str(of.annotator), **pick(of, "right asked at")} for of in pauses]
@@ -223,7 +223,7 @@ def _user(user: User | None) -> str:
 def consents(task: Task) -> list[dict[str, Any]]:
     """Return all consents to sensitive work, newest first.
 
-    A row has annotator, name, at and withdrawn_at, which is None while the consent is valid.
+    A row has `annotator`, `name`, `at` and `withdrawn_at`, which is None as long as the consent is valid.
     """
     consents = task.consents.select_related("annotator__user").order_by("-at", "-pk")
     return [{**pick(of, "annotator=annotator_id at withdrawn_at"), "name": str(of.annotator)} for of in consents]
@@ -246,7 +246,7 @@ def everybody() -> dict[int, dict[str, Any]]:
     answers, decisions: number of valid answers and valid decisions.
     hours: hours under the keys "today", "week" (the last seven days) and "all".
     right: estimated accuracy on the gold items of all tasks; None if there are none.
-    same: estimated share of answers that match the label, on units assigned to several annotators.
+    same: on units assigned to several annotators, the estimated share of answers that match the label.
     paused: number of open tasks where the annotator is paused.
     last: time of the annotator's last judgment.
     """
@@ -285,10 +285,10 @@ NO_WORK: dict[str, Any] = {
 def with_accounts(work: Mapping[int, dict[str, Any]]) -> LazyList:
     """Return a row for each annotator, sorted by name, with their current account and their work.
 
-    work: the result for all annotators, possibly cached.
+    work: result of `everybody`, possibly cached.
 
-    In addition to the keys of their work, a row has annotator, name, username, active, adjudicates, languages (levels
-    by code), groups, state (how the annotator can log in) and last, which includes their last login.
+    A row also has `annotator`, `name`, `username`, `active`, `adjudicates`, `languages` (levels by code), `groups`, and
+    `state` (how the annotator can log in). Here, `last` also counts the last login.
     """
     names, now = names_of(), timezone.now()
     order = sorted(names, key=lambda pk: (names[pk].casefold(), pk))
@@ -303,7 +303,7 @@ def with_accounts(work: Mapping[int, dict[str, Any]]) -> LazyList:
 
 
 def _accounts(people: Collection[int] | None) -> dict[int, dict[str, Any]]:
-    """Return annotators' accounts by primary key, as dicts, which takes a fifth of the time of loading models.
+    """Return annotators' accounts by primary key, as dicts. Loading models would take five times as long.
 
     people: primary keys of the annotators; None for all.
     """
@@ -358,7 +358,7 @@ def _with_account(
 
 _COMPARED = LIVE & ANSWER & Q(unit__honeypot=False, unit__stage=stages.LABELLED, unit__redundancy__gt=1)
 # Counts of judgments. `compared` counts valid answers to labelled units that were assigned to several annotators, and
-# `same` counts those of them that match the label.
+# `same` counts how many of these match the label.
 _COUNTS = {
     "answers": Count("pk", filter=LIVE & ANSWER),
     "decisions": Count("pk", filter=DECISION),
@@ -436,8 +436,8 @@ def activity() -> dict[str, Any]:
 def timesheet(month: date) -> list[dict[str, Any]]:
     """Return the work in a month, with a row for each annotator, day and task.
 
-    Days are in the installation's time zone. A row has name, username, day, task, answers and skips (valid, or voided
-    by a manager), decisions and hours.
+    Days are in the installation's time zone. A row has `name`, `username`, `day`, `task`, `answers` and `skips` (valid,
+    or voided by a manager), `decisions` and `hours`.
     """
     days = [month.replace(day=day + 1) for day in range(monthrange(month.year, month.month)[1])]
     annotators = {person.pk: person for person in Annotator.objects.select_related("user")}

@@ -23,7 +23,7 @@ def all_tasks(patience: float = PATIENCE) -> tuple[Any, datetime | None]:
     """Return ((rows, states, activity), counted_at): a row for each task, the state of each open task, the annotators'
     activity, and, if these statistics come from the cache, the time when they were computed.
 
-    patience: as in figures.
+    patience: as in `figures`.
     """
     return figures(
         "tasks",
@@ -83,7 +83,7 @@ class Attention:
 
     @property
     def unadjudicated(self) -> set[str]:
-        """The names of tasks with items waiting for an adjudicator, but without one."""
+        """The names of tasks that have items waiting for an adjudicator, but no adjudicator."""
         return {entry.row["name"] for entry in self.entries if entry.about == "adjudicator"}
 
 

@@ -104,7 +104,7 @@ def cheapest(stream: Stream, is_enough: Callable[[Draw], bool], checks: Checks =
     """Return the sufficient draw that requires the least reading, or None if no draw is sufficient.
 
     stream: posts to draw from, which determine the sizes to try.
-    is_enough: function that returns whether a draw is sufficient; if a size is sufficient, so must be all larger ones.
+    is_enough: function that returns whether a draw is sufficient. If so, all larger draws must be sufficient too.
     checks: checks of the annotators in every draw.
     """
     best: Draw | None = None
@@ -125,7 +125,7 @@ def least_audit(draw: Draw, is_enough: Callable[[Draw], bool]) -> Draw | None:
 
 
 def sufficient_share(task: Task, stream: Stream, size: int) -> float:
-    """Return the smallest audit share that is enough to measure the detectors, and at least the task's own.
+    """Return the smallest audit share that is enough to measure the detectors, but at least the task's own share.
 
     The result is a multiple of 0.01, or the task's share if that is enough. If not all posts are drawn, the number of
     agreed posts varies with the draw, so more audits are required.
@@ -191,15 +191,15 @@ def plan(
     pace: Pace,
     done: Callable[[int], None] = lambda rows: None,
 ) -> dict[str, Any]:
-    """Return a plan, as a dict with posts, agreed (share of posts on which the detectors agree), rows, draw and recall.
+    """Return a plan, as a dict with `posts`, `agreed` (share of posts with agreement), `rows`, `draw` and `recall`.
 
     wished: required width.
     done: called with 1 after each row.
 
     rows: a row for each measure and language, see _Planner.row.
-    draw: draw with the least reading that gives the required width for more than half of the rows, except rows without
-        a sufficient draw, see _Planner.draw; None if there is no such draw.
-    recall: languages where that draw does not reach the required width of recall, see _Planner.reach.
+    draw: draw with the least reading that gives more than half of the rows the required width, see _Planner.draw. Rows
+        without a sufficient draw do not count. None if there is no such draw.
+    recall: languages where this draw does not reach the required width for recall, see _Planner.reach.
     """
     planner = _Planner(stream, task, expected, wished, pace)
     rows = []
@@ -248,14 +248,14 @@ class _Planner:
 
         measure, language: the measure and the language, which is "" for all languages.
         share: share of posts in the language.
-        needs: sufficient draw that requires the least reading, or None. It has size, audit_share, audit_least and
-            reading over all languages, and for this language posts, disputed, audits, checks, hours and weeks (for one
-            annotator).
+        needs: sufficient draw that requires the least reading, or None. For all languages, it has `size`,
+            `audit_share`, `audit_least` and `reading`; for this language, `posts`, `disputed`, `audits`, `checks`,
+            `hours` and `weeks` (of one annotator).
         why: FEW or HIDDEN if there is no sufficient draw, otherwise "".
         alone: number of posts in a set for this language only; None if the corpus has too few, or if no design
             estimates the measure.
         decoys: number of decoys among these posts.
-        without_decoys: interval widths without decoys, as dicts with false_yes (share of false Yes) and width.
+        without_decoys: interval widths without decoys, as dicts with `false_yes` (share of false Yes) and `width`.
         """
         share = self.stream.share(label) if label else 1.0
         separate = single_language_set(measure, self.expected, self.wished)
@@ -287,7 +287,7 @@ class _Planner:
         return read | self.pace.of(of.work)
 
     def draw(self, draw: Draw) -> dict[str, Any]:
-        """Describe a draw: size, audit_share, audit_least, disputed, audits, checks, contested, hours and weeks.
+        """Return `size`, `audit_share`, `audit_least`, `disputed`, `audits`, `checks`, `contested`, `hours`, `weeks`.
 
         contested: expected number of additional posts to read because audits fail.
         """
@@ -330,16 +330,16 @@ class _Planner:
 def widths(task: Task, stream: Stream, size: int, expected: Expected, seconds: int) -> dict[str, Any]:
     """Return the interval widths of a draw.
 
-    The result has expected, share, accuracy, error, languages, typical, curve and next. A width is None if there is no
-    interval.
+    The result has `expected`, `share`, `accuracy`, `error`, `languages`, `typical`, `curve` and `next`. A width is None
+    if there is no interval.
 
-    languages: languages with at least FEWEST posts, most frequent first; each row has language, posts, audits, and the
-        width for each of LABEL_MEASURES.
+    languages: languages with at least FEWEST posts, most frequent first; each row has `language`, `posts`, `audits`,
+        and the width for each of LABEL_MEASURES.
     typical: the language in the middle of this list.
-    curve: a point for each of CURVE_SHARES and for the task's own audit share. It has share, audits, read (posts to
-        read), hours, and the widths for accuracy, overall error, and recall and precision in the typical language.
-    next: a point for each draw with more work of one kind, narrowest interval of accuracy first. It also has work
-        (AUDITS, CHECKS, SECONDS or POSTS) and more (number of additional readings, including those by adjudicators,
+    curve: a point for each of CURVE_SHARES and for the task's own audit share. It has `share`, `audits`, `read` (posts
+        to read), `hours`, and the widths for accuracy, overall error, and recall and precision in the typical language.
+    next: a point for each draw with more work of one kind, narrowest interval of accuracy first. It also has `work`
+        (AUDITS, CHECKS, SECONDS or POSTS) and `more` (number of additional readings by annotators and adjudicators,
         about ENLARGED_BY of the current reading).
     """
     draw = draw_of(task, size)
@@ -420,9 +420,9 @@ def required_shares(
 ) -> list[dict[str, Any]]:
     """Return the smallest audit share that gives the required width for each measure.
 
-    There is a row for accuracy, for the overall error, and for each of LABEL_MEASURES, with measure, share, audits,
-    read and hours. For LABEL_MEASURES, most of the languages with at least FEWEST posts must have the required width.
-    If auditing every post is not sufficient, all values except measure are None.
+    There is a row for accuracy, for the overall error, and for each of LABEL_MEASURES, with `measure`, `share`,
+    `audits`, `read` and `hours`. For LABEL_MEASURES, most of the languages with at least FEWEST posts must have the
+    required width. If auditing every post is not sufficient, all values except `measure` are None.
     """
     calculator = _Widths(stream, draw_of(task, size), expected, seconds)
     figures = {"accuracy": [""], "error in all": [""], **dict.fromkeys(LABEL_MEASURES, calculator.languages)}

@@ -45,7 +45,7 @@ class StatisticsPending(Exception):
 def figures(
     page: str, task: Task | None, count: Callable[[], Any], *, patience: float | None = PATIENCE
 ) -> tuple[Any, datetime | None]:
-    """Return the statistics for a page, and the time when they were computed, or None if they are not from the cache.
+    """Return the statistics for a page, and the time of their computation; None if they are not cached.
 
     task: the page's task; None if the page is about all tasks.
     count: function that computes the statistics.

@@ -53,13 +53,13 @@ UNSAVED = 0  # primary key for an unsaved task; keys in the database start at 1
 
 
 def expected(task: Task) -> dict[str, Any]:
-    """Return the expected work, as a dict with queues, units, answers, unread, adjudicators, audit and checks.
+    """Return a dict with `queues`, `units`, `answers`, `unread`, `adjudicators`, `audit` and `checks`.
 
     queues: a row for each queue, largest first; see below.
     unread: queues without readers.
     audit, checks: expected work for these quality controls, see below; None if the task does not have them.
 
-    A row for a queue has queue, name, units and:
+    A row for a queue has `queue`, `name`, `units` and:
 
     answers: minimum number of answers needed.
     agreed: number of units to annotate although the detectors agree, for the audit or because it failed.
@@ -76,8 +76,8 @@ def expected(task: Task) -> dict[str, Any]:
     limit, hours: maximum error rate of the detectors, and time for the audit.
     contested: expected number of additional posts to read because an audit fails by chance, at the error rate
         USUALLY_WRONG.
-    languages: for each language, posts, chosen and contested, with chance (probability that its audit fails by chance)
-        and can_tell (whether its audit is large enough to test the limit).
+    languages: for each language, `posts`, `chosen` and `contested`, with `chance` (probability that its audit fails by
+        chance) and `can_tell` (whether its audit is large enough to test the limit).
 
     The checks have:
 
@@ -130,15 +130,15 @@ def forecast_of(task: Task, states: Mapping[str, Any] | None = None) -> dict[str
 
     states: result of queue_states; computed by default.
 
-    Return a dict with from, queues, all, adjudication, assumed, measured and supposed. Days are dicts with low, middle
-    and high, which are None beyond the horizon.
+    Return a dict with `from`, `queues`, `all`, `adjudication`, `assumed`, `measured` and `supposed`. Days are dicts
+    with `low`, `middle` and `high`, which are None beyond the horizon.
 
     from: start of the forecast (ISO 8601).
-    queues: a row for each queue, last to finish first: queue, answers (missing answers), readers (annotators who may
-        work in the queue now), days and more. For the last MOST queues, `more` is the effect of MORE additional
-        readers: readers, days, and sooner (number of days that the median moves forward; None if there is no median).
+    queues: a row for each queue, last to finish first: `queue`, `answers` (missing answers), `readers` (annotators who
+        may work there now), `days` and `more`. For the last MOST queues, `more` is the effect of MORE additional
+        readers: `readers`, `days`, and `sooner` (by how many days the median moves forward; None without a median).
     all: days until all queues with readers are finished; None if no queue has readers.
-    adjudication: waiting (waiting units), chosen (additional units that are certain to follow), adjudicators and days.
+    adjudication: `waiting` (units), `chosen` (units that are certain to follow), `adjudicators` and `days`.
     assumed: assumed seconds and weekly hours if no annotator's pace was measured, otherwise None.
     measured: number of annotators whose pace was measured.
     supposed: whether annotators are assumed to pass their test, see _eligible.
@@ -159,8 +159,8 @@ def forecast_before(task: Task, stream: Stream, size: int, *, seed: str = "") ->
     Return the result of forecast_of with two additional keys:
 
     people: number of annotators who may work in one of the queues.
-    drawn: a row for each language, most reading first: the expected counts of posts, agreed posts, people (disputed
-        posts and audits, which annotators label), audits, checks (by adjudicators) and readers.
+    drawn: a row for each language, most reading first: the expected counts `posts`, `agreed`, `people` (disputed posts
+        and audits, which annotators label), `audits`, `checks` (by adjudicators) and `readers`.
     """
     task.pk = UNSAVED
     routes = Routes.load(task)
@@ -280,7 +280,7 @@ def _queues(task: Task, states: Mapping[str, Any], able: Mapping[str, set[int]])
 
 
 def _next_queues(task: Task, able: Mapping[str, set[int]]) -> dict[str, dict[str, float]]:
-    """Return, for each queue, the shares of skipped units by next queue, which is determined as in routing.py."""
+    """Return the shares of skipped units by queue and next queue. The next queue is found as in routing.py."""
     routes = Routes.load(task)
     counts: dict[str, Counter[str]] = defaultdict(Counter)
     first = task.units.work().queued().order_by("position").values_list("language", "candidates", "visited", "round")

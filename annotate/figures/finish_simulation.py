@@ -37,9 +37,9 @@ PARTS, COARSE = 4, 2  # number of parts of a day, and of a longer step; annotato
 LITTLE = 0.5  # a smaller number of answers counts as zero
 MANY = 40  # if a queue has more annotators than this, only a sample of them is simulated
 
-# Standard deviations of the logarithms of seconds per answer and of hours per day: ASSUMED of the annotators' mean
-# around the assumption, BETWEEN between annotators, and WITHIN between an annotator's answers (or days). DRIFT is for
-# changes over time, because annotators learn or get tired. These and the following values are large enough for
+# Standard deviations of the logarithms of seconds per answer and of hours per day: ASSUMED for the annotators' mean
+# around the assumption, BETWEEN for different annotators, and WITHIN for one annotator's answers (or days). DRIFT is
+# for changes over time, because annotators learn or get tired. These and the following values are large enough for
 # different campaigns to end within the range (benchmarks).
 ASSUMED, BETWEEN, WITHIN, DRIFT = 0.3, 0.45, 0.9, 0.12
 # Replaces ASSUMED and HOURS_ASSUMED once any annotator's pace was measured, so that data outweigh the assumption.
@@ -88,7 +88,7 @@ class Queue:
         answers.
     whole: total number of answers needed, including existing ones; 0 if equal to answers.
     decided: number of units that always go to an adjudicator after they are answered.
-    onward: share of skipped units that move to each other queue; the remaining units stay.
+    onward: share of skipped units that move to each of the other queues; the remaining units stay.
     """
 
     name: str
@@ -160,7 +160,7 @@ def forecast(
 ) -> Forecast:
     """Forecast when each queue will be finished.
 
-    queues: queues; the adjudicators' queue is named ADJUDICATION and receives units from the others.
+    queues: queues; the adjudicators' queue is named ADJUDICATION and receives units from the other queues.
     assumed: assumptions about annotators without data.
     skips: share of judgments that are skips.
     conflicts: share of answered units that go to an adjudicator because the answers differ; None if none do.
@@ -342,7 +342,7 @@ class _Work:
     may: number of answers that each annotator may still give in each of these queues.
     again: work that an answer in the first queue adds to the second (futures, queues, queues).
     behind: factor for each queue that makes the remaining answers of different queues comparable (queues,).
-    enough: annotators of each queue whose units need several annotators, if the queue has enough of them.
+    enough: annotators by queue, for queues whose units need several annotators and that have enough of them.
     """
 
     def __init__(

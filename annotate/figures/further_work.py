@@ -1,4 +1,4 @@
-"""Rank kinds of further work by how much they narrow the accuracy interval, with amounts for a required width."""
+"""Rank kinds of further work by how much they narrow the accuracy interval, and compute the amounts needed."""
 
 from bisect import bisect_left
 from collections import Counter
@@ -57,7 +57,7 @@ Enlarged = Callable[[int], tuple[Counted, Draw]]
 
 
 def narrowing(of: Measured, wished: float | None = None) -> dict[str, Any]:
-    """Return a dict with width, wished, accuracy, seconds and rows.
+    """Return a dict with `width`, `wished`, `accuracy`, `seconds` and `rows`.
 
     wished: required width; by default, half of the current width, rounded to a tenth of a percentage point.
 

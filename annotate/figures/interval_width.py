@@ -65,7 +65,7 @@ class Stream:
         return (self.agreed.get(label, 0) + self.disputed.get(label, 0)) / self.posts
 
     def mistaken(self, language: str, label: str) -> float:
-        """Return the probability that a post that is not in `language` is in `label`."""
+        """Return the probability that a post outside the language `language` is in the language `label`."""
         other_share = 1 - self.share(language)
         return self.share(label) / other_share if other_share else 0.0
 
@@ -150,7 +150,7 @@ class Expected:
     voted: whether the predictor is one of the detectors, and so gives the label on which they agree.
     others: share of posts in other languages in a recall-oriented draw.
     false_yes: share of decoys that annotators answer with Yes.
-    misread: share of wrong labels among those from a single annotator.
+    misread: share of wrong labels among labels from a single annotator.
     misconfirmed: share of wrong labels among confirmed audits; the predictor is assumed to make the same error.
     slips: error rate of adjudicators.
     """
@@ -293,8 +293,8 @@ def _agreed_stratum(
     mistaken: probability that a post outside the stratum's language is in the language to estimate.
     """
     right, caught, _, wrong = chances
-    # For each kind of post, two shares of the stratum's posts: all of this kind, and those of this kind whose label is
-    # wrong (own stratum) or that are in the language to estimate (other strata).
+    # For each kind of post, two shares of the stratum's posts. The first is for all posts of this kind. The second is
+    # for posts whose label is wrong (own stratum), or that are in the language to estimate (other strata).
     if is_same:
         cells = (
             ((1 - wrong) * right + wrong * (1 - caught), wrong * (1 - caught)),

@@ -82,19 +82,19 @@ def forecast_of(
     task: unsaved task with the panel, whose kind defines agreement; None for records with any labels
     truth: true labels of some items, by id; None to use the records' declared labels
 
-    voters, agree: the panel
+    voters, agree: voters of the panel, and how many must agree
     items, agreed: number of items, and number of items on which the voters agree
     unused: number of posts on which the voters agree but the task does not use the agreement
     invalid: the voters' labels that are not valid answers, see `invalid_votes`
-    known, wrong: number of agreed items with a known true label, and of these with a wrong agreed label
+    known, wrong: number of agreed items with a known true label, and how many of them have a wrong agreed label
     error: error of the agreement on these items, see Estimate.as_dict
     earlier: error expected from earlier audits, see `_expected_error`; None if there is no such audit
     labels: a row for each label on which the voters agree, see `_labels`
-    single: for each voter, its name, the number of items with a vote (voted), how many of these have a known true
-        label (known), and how many of the latter votes are right (right); see `_voter`
+    single: a row for each voter: `voter`, `voted` (number of items with a vote), `known` (how many of these items have
+        a known true label) and `right` (how many of the votes on known items are right); see `_voter`
     pairs: a row for each pair of voters, see `_pair`
-    queues: expected work by language: items (to annotate), disputed, audits and hours
-    people, hours: total of these items, and of these hours
+    queues: expected work by language: `items` (to annotate), `disputed`, `audits` and `hours`
+    people, hours: total `items` and total `hours` of all queues
     """
     counts = [*compared_votes(corpus, LEAST_LETTERS, panel, truth)]
     are_sets = task is not None and task.kind.form.several
@@ -174,7 +174,7 @@ def _agree(group: Group, panel: Panel) -> bool:
 
 
 def _error_counts(agreed: Iterable[Group]) -> dict[str, Any]:
-    """Return the number of agreed items with a known true label, the number of wrong ones among them, and the error."""
+    """Return the number of agreed items with a known true label, how many of them are wrong, and the error."""
     with_truth = [group for group in agreed if group.truth is not None]
     number, wrong = (
         sum(group.items for group in groups)
@@ -186,8 +186,8 @@ def _error_counts(agreed: Iterable[Group]) -> dict[str, Any]:
 def _labels(agreed: Sequence[Group], audits: Mapping[Stratum, Audit]) -> list[dict[str, Any]]:
     """Return a row for each label on which the voters agree, most frequent first.
 
-    A row has label, items, known, wrong and error as in forecast_of, audited (number of items in earlier audits), and
-    earlier (error in these audits, None if there are none).
+    A row has `label`, `items`, `known`, `wrong` and `error` as in forecast_of, `audited` (number of items in earlier
+    audits) and `earlier` (error in these audits; None without audits).
     """
     by_label: dict[str, list[Group]] = {}
     for group in agreed:
@@ -285,8 +285,8 @@ def _expected_error(
     Each stratum is weighted by its size in this corpus, and has the error from the earlier audits. A stratum without an
     audit has the mean error of the others, with an interval from all right to all wrong (label_errors.overall_error).
 
-    The result is Estimate.as_dict with audited (number of audited items), tasks (names of the audited tasks) and unseen
-    (number of items in strata without an audit).
+    The result is Estimate.as_dict with `audited` (number of audited items), `tasks` (names of the audited tasks) and
+    `unseen` (number of items in strata without an audit).
     """
     audited = {stratum: audits[stratum] for stratum in sizes if stratum in audits and audits[stratum].resolved}
     if not audited:

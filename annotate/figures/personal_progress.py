@@ -61,7 +61,7 @@ def worked(annotator: Annotator) -> Worked:
 
 
 def has_read_guidelines(permit: Permit) -> bool:
-    """Return whether the annotator must have seen the current major version of the guidelines.
+    """Return whether the annotator has certainly seen the current major version of the guidelines.
 
     This is the case if the annotator has worked on the task since that version, or if the task has a test, because
     annotators read the guidelines before it. True if the task has no guidelines.

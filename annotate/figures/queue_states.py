@@ -103,11 +103,11 @@ class _Tables:
 
 
 def queue_states(task: Task) -> dict[str, Any]:
-    """Return the states of a task's queues, as a dict with queues, idle and stuck.
+    """Return the states of a task's queues, as a dict with `queues`, `idle` and `stuck`.
 
     queues: a row for each queue, stalled queues first, then by number of waiting units.
-    idle: a row for each annotator who may work but has no unit available: annotator, name, queues, last, at_work
-        (whether the last judgment was within the last hour) and said (the reason, as a sentence).
+    idle: a row for each annotator who may work but has no unit available: `annotator`, `name`, `queues`, `last`,
+        `at_work` (whether the last judgment was within the last hour) and `said` (the reason, as a sentence).
     stuck: number of stalled queues.
 
     A row for a queue has:
@@ -227,7 +227,7 @@ def _count_held(tasks: list[Task]) -> tuple[Counter[int], set[int]]:
     now = timezone.now()
     running = Q(closed_at=None, expires_at__gt=now)
     held_places = Q(unit__honeypot=False, unit__stage=stages.QUEUED, place__isnull=False)
-    # While an annotator has a gold item open, its lease occupies a place of the unit that the gold item replaces.
+    # While an annotator has a gold item open, the lease occupies a place of the unit that the item replaces.
     stands_in = Q(instead_of__stage=stages.QUEUED) & running
     places = Lease.objects.filter(
         held_places & (Q(closed_at__isnull=False) | running) | stands_in, unit__task__in=tasks

@@ -44,8 +44,8 @@ class Overview:
     unseconded: whether the task needs second opinions, but there is no second adjudicator.
     next: next step, as a sentence.
 
-    A row in `waits` has task, queue (empty for adjudication), name, waiting (number of units), missing (number of
-    answers), able (number of annotators who may work), stuck and said (the state, as a sentence).
+    A row in `waits` has `task`, `queue` (empty for adjudication), `name`, `waiting` (number of units), `missing`
+    (number of answers), `able` (number of annotators who may work), `stuck` and `said` (the state, as a sentence).
     """
 
     tasks: list[dict[str, Any]]
@@ -181,8 +181,8 @@ def draw_rows(*, corpus: str = "", task: str = "") -> list[dict[str, Any]]:
 
     corpus, task: name of the corpus or task whose draws to return; "" for all.
 
-    A row has draw, corpus, design, language, predictor, seed, asked, drawn, frame, chance, tasks, extended (whether
-    this draw was replaced by a larger one) and created_at.
+    A row has `draw`, `corpus`, `design`, `language`, `predictor`, `seed`, `asked`, `drawn`, `frame`, `chance`, `tasks`,
+    `extended` (whether a larger draw replaced this draw) and `created_at`.
     """
     draws = Draw.objects.select_related("corpus").prefetch_related("tasks").order_by("-pk")
     if corpus:
@@ -202,7 +202,7 @@ def draw_rows(*, corpus: str = "", task: str = "") -> list[dict[str, Any]]:
 
 
 def undecidable(task: Task) -> int:
-    """Count the units that are waiting for an adjudicator, but have already been judged by every active adjudicator."""
+    """Count the units that wait for an adjudicator although every active adjudicator has already judged them."""
     active = adjudication.adjudicators(task)
     judged = Judgment.objects.binding().filter(annotator__in=active).order_by().values("unit", "annotator")
     by_unit = Counter(row["unit"] for row in judged.filter(unit__task=task, unit__stage=stages.ADJUDICATION).distinct())

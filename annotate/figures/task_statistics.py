@@ -90,7 +90,7 @@ def overview() -> list[dict[str, Any]]:
 def state_of(row: Mapping[str, Any], *, undecided: bool) -> str:
     """Return the state of a task: finished, closed, stalled or running.
 
-    row: a row with units, done, is_open and stuck (number of stalled queues).
+    row: a row with `units`, `done`, `is_open` and `stuck` (number of stalled queues).
     undecided: whether units are waiting for an adjudicator, but nobody may decide them.
     """
     if row["units"] and row["done"] == row["units"]:
@@ -107,20 +107,20 @@ def counted_answers(task: Task | None = None) -> QuerySet[Judgment]:
 
 
 def _language(task: Task, unit: str = "") -> Coalesce:
-    """Return an expression for a unit's language: that of the question, of the record, or of the unit's last queue.
+    """Return an expression for a unit's language, taken from the question, the record, or the unit's last queue.
 
     unit: lookup prefix of the unit, such as "unit__".
     """
     paths = (NullIf(F(f"{unit}{path}"), Value("")) for path in task.kind.statistics.language_paths)
-    # The path may be a label, which has no maximum length.
+    # The path can be a label, which has no maximum length.
     return Coalesce(*paths, Value(""), Value(""), output_field=TextField())
 
 
 def progress(task: Task) -> dict[str, Any]:
     """Return the counts of units and answers.
 
-    The result has `languages`, a list of rows, and `all`, a row with the totals. A row has language, units, done,
-    answers (on unfinished units), missing, waiting_copies, and the number of units at each stage.
+    The result has `languages`, a list of rows, and `all`, a row with the totals. A row has `language`, `units`, `done`,
+    `answers` (on unfinished units), `missing`, `waiting_copies`, and the number of units at each stage.
     """
     units = task.units.work().order_by().annotate(of=_language(task)).values_list("of", "stage", "copy_of__stage")
     rows: dict[str, Counter[str]] = defaultdict(Counter)
@@ -141,14 +141,14 @@ def progress(task: Task) -> dict[str, Any]:
 
 
 def pace(task: Task, now: datetime | None = None) -> dict[str, Any]:
-    """Return the number of valid answers over time, as a dict with zone, answers, today, last_day, cut and since.
+    """Return the number of valid answers over time, with `zone`, `answers`, `today`, `last_day`, `cut` and `since`.
 
     Times are in the installation's time zone.
 
     answers, today: number of answers in total, and in the last 24 hours.
-    last_day: number of answers in each of the last 24 hours, in rows with at and answers.
+    last_day: number of answers in each of the last 24 hours, in rows with `at` and `answers`.
     cut: unit of time in `since`: hour, day or week.
-    since: number of answers in each unit of time since the first answer, in rows with at and answers.
+    since: number of answers in each unit of time since the first answer, in rows with `at` and `answers`.
     """
     first = _hour(now) - timedelta(hours=23)
     live = counted_answers(task).order_by()
@@ -198,9 +198,9 @@ def _moments(first: datetime, counts: Counter[int], hours: int) -> list[dict[str
 def times(task: Task) -> dict[str, Any]:
     """Return the active seconds per answer.
 
-    The result has `languages` and `annotators`, which are lists of rows, and `all`, a row for all answers, which is
-    None if no time was measured. A row has language or annotator, count, and quartiles (a list of three numbers).
-    Languages and annotators without measured times have no row.
+    The result has `languages` and `annotators`, two lists of rows, and `all`, a row for all answers; None if no time
+    was measured. A row has `language` or `annotator`, `count`, and `quartiles` (a list of three numbers). Languages and
+    annotators without measured times have no row.
     """
     live = counted_answers(task).filter(active_seconds__isnull=False).order_by()
     timed = live.annotate(of=_language(task, "unit__")).values_list("of", "annotator_id", "active_seconds")
@@ -224,11 +224,11 @@ def _quartiles(seconds: list[float]) -> dict[str, Any]:
 
 
 def tests(task: Task) -> dict[str, Any]:
-    """Return the results of the test, as a dict with annotators and languages.
+    """Return the results of the test, as a dict with `annotators` and `languages`.
 
     annotators: see `trials_of`.
-    languages: rows with language, took, passed, granted, failed (number of annotators without a remaining try), tests,
-        and share (of passed tests).
+    languages: rows with `language`, `took`, `passed`, `granted`, `failed` (number of annotators without a remaining
+        try), `tests`, and `share` (of passed tests).
     """
     rows = trials_of(task)
     return {"annotators": rows, "languages": [_test_counts(code, rows) for code in task.languages]}
@@ -295,8 +295,8 @@ def _test_counts(language: str, rows: list[dict[str, Any]]) -> dict[str, Any]:
 def gold_answers(task: Task) -> list[dict[str, Any]]:
     """Return the gold answers in tests and queues. Those with the least agreement from annotators come first.
 
-    A row has item, language, purpose, label, text, asked, right, said (most frequent answer that disagrees with the
-    gold answer) and doubtful (whether the gold answer itself may be wrong).
+    A row has `item`, `language`, `purpose`, `label`, `text`, `asked`, `right`, `said` (most frequent answer that
+    differs from the gold answer) and `doubtful` (whether the gold answer itself may be wrong).
     """
     tried = TrialAnswer.objects.filter(gold_answer__task=task, trial__kind="test", trial__finished_at__isnull=False)
     tests = tried.exclude(label="").order_by().values_list("gold_answer__item", "label").annotate(Count("pk"))

@@ -66,7 +66,7 @@ def _row(name: str, manifest: Manifest) -> dict[str, object]:
 def corpus(name: str, *, new: bool = False) -> "Corpus":
     """Return the corpus with this name. Raise AssayError if it does not exist.
 
-    new: whether the corpus may not exist yet. `Corpus.add` creates it.
+    new: whether to accept a corpus that does not exist yet. `Corpus.add` creates it.
     """
     result = Corpus(name)
     assert new or result.manifest
@@ -100,8 +100,8 @@ class Corpus:
 
         Example: corpus("july", new=True).add([{"id": "1", "text": "Guten Morgen"}], licence="CC0-1.0").
 
-        rows: an iterable of dicts (not kept in memory), an Arrow table, or a DataFrame. Each row needs id and text.
-        options: options of `import_corpus`. Licence and origin are required only for a corpus's first rows.
+        rows: an iterable of dicts (not kept in memory), an Arrow table, or a DataFrame. Each row needs `id` and `text`.
+        options: options of `import_corpus`. `licence` and `source` are required only for a corpus's first rows.
 
         Raise AssayError if the rows are rejected.
         """
@@ -121,10 +121,10 @@ class Corpus:
         return run("export_corpus", corpus=self.name, out=out, **options)
 
     def votes(self) -> Rows:
-        """Return the detectors' votes, for posts with votes, in the order of posts().
+        """Return the detectors' votes. Posts without votes are omitted; the others are in the order of posts().
 
-        Columns: id, letters (number of letters in the text), and one column per detector: a list of dicts with language
-            and score (0 to 1), best first.
+        Columns: id, letters (number of letters in the text), and one column per detector: a list of dicts with
+            `language` and `score` (0 to 1), best first.
         """
         files = [corpus_dir(self.name) / "votes" / part.name for part in self.manifest.votes]
         return from_files(files, votes_schema(), f"votes of {self.name}")
@@ -210,7 +210,7 @@ def task(name: str) -> "Task":
 class Task:
     """A task of the installation.
 
-    labels: possible labels. If the task asks for languages, und is possible too.
+    labels: possible labels. If the task asks for languages, `und` is possible too.
     """
 
     name: str

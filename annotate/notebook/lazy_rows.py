@@ -48,8 +48,8 @@ _EXECUTOR = ThreadPoolExecutor(max_workers=1, thread_name_prefix="assay")
 def outside_loop(call: Callable[[], R], stop: Callable[[], None] | None = None) -> R:
     """Call a function and return its result. Inside an event loop, the call runs in the database thread.
 
-    stop: stops the call. If the user interrupts the call, `stop` is called, and the interrupt is raised once the call
-        has ended.
+    stop: stops the call. If the user interrupts the call, `stop` runs, and the interrupt is raised once the call has
+        ended.
     """
     try:
         asyncio.get_running_loop()

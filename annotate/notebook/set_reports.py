@@ -61,9 +61,9 @@ def report(
 ) -> "Report":
     """Evaluate predictions on gold sets. Each statistic has a 95% interval.
 
-    predictions: path of a file or folder, as in the command; a mapping from id to label; a DataFrame with the column id
-        and either the column label or a score column per label; or a predictor of the corpus, such as "fasttext" or
-        "ours@2".
+    predictions: path of a file or folder, as in the command; a mapping from id to label; a DataFrame with the column
+        `id` and either the column `label` or a score column per label; or a predictor of the corpus, such as "fasttext"
+        or "ours@2".
     gold: folder of a set, a result of assay.gold, or a list of these.
     against: predictions of a second system, for a unit-by-unit comparison with the first.
     judge: a machine judge's labels for every item of the corpus; use this instead of `predictions`.
