@@ -33,7 +33,7 @@ from corpora.core.languages import UND
 from corpora.models import Item
 
 # The procedure of the XGLUE data set: three annotators answer, and two of them must agree. Annotators must pass a test
-# and are checked with gold answers. The test passes one in nine annotators who only guess, and nine in ten
+# and are checked with gold answers. One in nine annotators who only guess passes the test, as do nine in ten
 # annotators who are right 80% of the time (docs/explanation/pausing.md).
 DEFAULTS = {"redundancy": 3, "rounds": 1, "skip_limit": 5, "on_conflict": stages.DISCARDED}
 OPTIONS = (*ASKED, *OF_CROWDS, *OF_TEST, *OF_GOLD)
