@@ -56,7 +56,7 @@ def close(task: Task, *, leave_out: bool = False) -> dict[str, Any]:
 
 @transaction.atomic
 def fix_outcomes(task: Task) -> None:
-    """Record the outcomes of a closed task's randomly drawn units, unless they have already been recorded."""
+    """Record the outcomes of a closed task's randomly drawn units. Unchanged outcomes aren't recorded again."""
     if not lock_task(task).is_open:
         commitments.record_outcomes(task)
 

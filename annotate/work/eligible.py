@@ -103,9 +103,9 @@ def waiting_units(permit: Permit) -> Units:
 
 
 def in_own_queues(permit: Permit) -> Units:
-    """Return the units in the annotator's queues that the annotator may still judge. They include honeypots.
+    """Return the units in the annotator's queues that the annotator can still judge, whatever their stage.
 
-    Their stage doesn't matter. Judged units are excluded. So are disturbing units, unless the annotator has opted in.
+    Honeypots are included. Judged units are excluded, and so are disturbing units unless the annotator has opted in.
     """
     units, person = permit.task.units.filter(language__in=list(permit.queues)), permit.annotator
     preferences = {"may_have_seen": person.has_seen_answers, "takes_disturbing": person.takes_disturbing}
