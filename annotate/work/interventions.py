@@ -106,8 +106,8 @@ def _depends_on(unit: Unit, judgment: Judgment) -> bool:
 def preview_void(annotator: Annotator, task: Task) -> dict[str, int]:
     """Count what would change if an annotator's judgments were voided now. Returns a dict with these keys:
 
-    answers: answers that would be voided, including answers to hidden gold items.
-    known: the part of `answers` that answers hidden gold items.
+    answers: answers that would be voided.
+    known: number of these answers that are to hidden gold items.
     skips: skips that would be voided.
     reopened: units that would return to their queues.
     settled: units that would be decided by their remaining answers.
