@@ -176,7 +176,7 @@ def comments(task: Task, of: Annotator | None = None) -> list[dict[str, Any]]:
     Comments on voided answers are included. A row has `at`, `annotator`, `name`, `unit`, `text`, `kind` (of the
     judgment), `label`, `comment` and `voided`.
     """
-    # Use EXISTS instead of a join, so that the query uses the index of comments and doesn't read all judgments.
+    # Use EXISTS instead of a join. The query can then use the index of comments and doesn't read all judgments.
     of_task = Exists(Unit.objects.filter(pk=OuterRef("unit"), task=task))
     written = Judgment.objects.filter(of_task, **only(of)).exclude(comment="")
     return [

@@ -20,8 +20,9 @@ KEPT = 30  # how long the length is cached, in seconds
 
 
 def all_tasks(patience: float = PATIENCE) -> tuple[Any, datetime | None]:
-    """Return ((rows, states, activity), counted_at): a row for each task, the state of each open task, the annotators'
-    activity, and, if these statistics come from the cache, the time when they were computed.
+    """Return ((rows, states, activity), counted_at): task rows, states of open tasks, and the annotators' activity.
+
+    If the statistics come from the cache, `counted_at` is the time when they were computed. Otherwise, it is None.
 
     patience: as in `figures`.
     """

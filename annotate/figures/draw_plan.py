@@ -347,7 +347,7 @@ def widths(task: Task, stream: Stream, size: int, expected: Expected, seconds: i
     curve: dict[float, dict[str, Any]] = {}
     for share in sorted({*CURVE_SHARES, draw.share}):
         point = calculator.point(draw._replace(share=share))
-        # Different shares give the same draw if all audits are required by the minimum. Keep the task's own share.
+        # If the minimum requires all audits, different shares give the same draw. Keep the task's own share.
         audits = round(point["audits"], 6)
         if audits not in curve or share == draw.share:
             curve[audits] = point

@@ -64,7 +64,7 @@ def has_read_guidelines(permit: Permit) -> bool:
     """Return whether the annotator has certainly seen the current major version of the guidelines.
 
     This is the case if the annotator has worked on the task since that version, or if the task has a test, because
-    annotators read the guidelines before it. True if the task has no guidelines.
+    annotators read the guidelines before the test. True if the task has no guidelines.
     """
     task = permit.task
     latest = task.guidelines.aggregate(major=Max("major"))["major"]

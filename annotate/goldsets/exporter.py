@@ -127,7 +127,7 @@ def snapshot() -> Iterator[None]:
                 yield
         else:
             cursor.execute(f"PRAGMA cache_size = -{CACHE_KIB}")
-            # Do not use atomic(), because it would take the write lock.
+            # Don't use atomic() here: it would take the write lock.
             cursor.execute("BEGIN DEFERRED")
             try:
                 yield

@@ -37,7 +37,7 @@ DECLARED, PEOPLE, ADJUDICATOR = "declared", "people", "adjudicator"
 
 
 def concepts(rows: Source) -> pa.Array:
-    """Return each row's concepts. Declared concepts that no annotator reviewed keep their declared order."""
+    """Return each row's concepts. Concepts that no annotator reviewed keep their declared order."""
     facets, judged = rows.export.kind.form.facets, rows.judged
 
     def in_order(label: str, stage: str, declared: str) -> Sequence[str]:

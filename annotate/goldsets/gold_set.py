@@ -206,7 +206,7 @@ ROUND = b', "round": '
 def objects_in(jsonl: Path, wanted: Iterable[bool] = repeat(True), *, end: bytes = b"") -> Iterator[tuple[str, Any]]:
     """Yield the location and the parsed content of each line that is not blank.
 
-    wanted: for each of these lines, whether to read it.
+    wanted: whether to read each of these lines.
     end: marker such as ROUND. Each line is cut off before the marker to save parsing.
 
     Raise GoldSetError if a line is not JSON.

@@ -25,7 +25,7 @@ from corpora.draws import part_draws
 
 # Keys in the report of quality/preference_statistics.py that describe individual annotators.
 INDIVIDUAL_KEYS = ("annotator", "pseudonym", "p")
-# Keys in the report of quality/agreement_statistics.py that are published. None describes individual annotators.
+# Keys in the report of quality/agreement_statistics.py that are published. No key describes an individual annotator.
 AGREEMENT = (
     *("units", "units_of_two", "annotators", "judgments", "observed", "masi", "jaccard", "unitizing"),
     *("nominal", "ordinal", "ac1", "few_others", "by_label"),

@@ -163,7 +163,7 @@ def _compare_rows(rows: Rows, lines: list[Line]) -> Iterator[tuple[str, int, Ite
 
 
 def _missing(rows: Rows, lines: list[Line]) -> dict[str, str]:
-    """Return the ids of drawn units without a row, each with the purpose of the first draw that contains it."""
+    """Return the ids of drawn units that have no row, mapped to the purpose of the first draw that contains each."""
     row_ids = {row["id"] for row in rows}
     missing: dict[str, str] = {}
     for line in lines:

@@ -101,7 +101,7 @@ class Corpus:
         Example: corpus("july", new=True).add([{"id": "1", "text": "Guten Morgen"}], licence="CC0-1.0").
 
         rows: an iterable of dicts (not kept in memory), an Arrow table, or a DataFrame. Each row needs `id` and `text`.
-        options: options of `import_corpus`. `licence` and `source` are required only for a corpus's first rows.
+        options: options of `import_corpus`. `licence` is required only for a corpus's first rows.
 
         Raise AssayError if the rows are rejected.
         """

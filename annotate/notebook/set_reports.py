@@ -122,7 +122,7 @@ def _values(options: Mapping[str, Any], **arguments: Any) -> dict[str, Any]:
 def _as_name_or_path(predictions: Source | None, path: Path) -> str:
     """Return the path of a file with the predictions, or the name of a predictor.
 
-    path: file for writing predictions from memory, so that the same rules apply as to files.
+    path: where to write predictions from memory, so that they follow the same rules as files.
     """
     if predictions is None:
         return ""

@@ -86,7 +86,7 @@ def section(task: Task, *, tell_secret: bool) -> dict[str, Any]:
 
     secret: the secret; None if it is not published yet.
     file: name of the file needed to repeat the draws; None if the secret is not published yet.
-    outcomes: times at which the drawn units' outcomes were recorded, with their digests. The last entry is valid.
+    outcomes: times at which the drawn units' outcomes were recorded, with their digests. Only the last entry counts.
     """
     records = Lot.objects.filter(task=task, purpose=OUTCOME).order_by("pk").values_list("how", flat=True)
     return {

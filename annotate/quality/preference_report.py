@@ -235,7 +235,7 @@ def order_words(order: Mapping[str, Section]) -> list[str]:
 def side_words(sides: Section, people: int) -> str:
     """Return a sentence on whether annotators prefer the system that they see first.
 
-    sides: SIDES for all annotators together.
+    sides: SIDES dict for all annotators, see preference_statistics.py.
     people: number of annotators who have answered.
     """
     if not people:

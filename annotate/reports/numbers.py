@@ -18,7 +18,7 @@ def distinct_ending(among: Collection[str], limit: int, usual: int) -> int:
     """Return how many final characters to keep in `shorten`, so that as many labels as possible remain distinct.
 
     limit: maximum length of a shortened label.
-    usual: preferred number; among equally good numbers, the closest to it is returned.
+    usual: preferred number. Of several equally good numbers, the closest to it is returned.
     """
     ends = sorted(range(limit), key=lambda end: abs(end - usual))
     return max(ends, key=lambda end: len({shorten(label, limit, end) for label in among}), default=0)

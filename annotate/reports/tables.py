@@ -349,7 +349,7 @@ def beginning(row: dict[str, Any]) -> Cell:
 
 
 def beside(code: str, name: str = "") -> str:
-    """Return the name to show next to a code, or "" if it is the same as the code."""
+    """Return the name to show next to a code, or "" if the name is the code itself."""
     name = name or label_name(code)
     return "" if name == code else name
 

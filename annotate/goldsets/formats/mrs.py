@@ -153,7 +153,7 @@ def pair_card(manifest: dict[str, Any]) -> dict[str, Any]:
     """Return the template context for the dataset card of a set of message-reply pairs."""
     corpus, languages, declared = manifest["corpus"], manifest["languages"], manifest["threads"]["declared"]
     total = sum(row[split] for row in languages for split in SPLITS)
-    # A split without rows cannot be loaded, so the card omits it.
+    # A split without rows can't be loaded, so the card omits it.
     files = {split: f"pairs.{split}.parquet" for split in SPLITS if any(row[split] for row in languages)}
     rows = json.dumps([manifest["seed"], manifest["splits"], languages, manifest["filter"]])
     steps = [*steps_of(manifest["threads"]), *filter_steps(manifest)]
