@@ -22,8 +22,7 @@ KEPT = 30  # how long the length is cached, in seconds
 def all_tasks(patience: float = PATIENCE) -> tuple[Any, datetime | None]:
     """Return ((rows, states, activity), counted_at): task rows, states of open tasks, and the annotators' activity.
 
-    If the statistics come from the cache, `counted_at` is the time when they were computed. Otherwise, it is None.
-
+    counted_at: time when the statistics were computed; None if they do not come from the cache.
     patience: as in `figures`.
     """
     return figures(

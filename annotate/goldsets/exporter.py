@@ -240,9 +240,8 @@ def batches(export: Export, columns: Mapping[str, Column], counts: "Counts") -> 
     """Yield the exported rows in batches, with their source, and add them to the counts.
 
     Each drawn item has a row for each question. A copy has the label, judgments and transitions of the unit with the
-    same text, and its column `judged_as` names that unit. Gold answers that were placed in the queues have no rows. If
-    the text must not be published, the rows also lack columns that lead to it (`author`, `url`) or may quote it
-    (comments).
+    same text, and its column `judged_as` names that unit. Gold answers placed in the queues have no rows. If the text
+    must not be published, the rows also lack columns that lead to it (`author`, `url`) or may quote it (comments).
     """
     schema = pa.schema([(name, column.type) for name, column in columns.items()])
     for units in units_of(export.task):

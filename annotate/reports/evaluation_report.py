@@ -233,9 +233,8 @@ def better_of(report: Mapping[str, Any], row: Figure) -> str:
 
 
 def _difference(report: Mapping[str, Any]) -> str:
-    """Return a clause about the difference in the first headline measure; "" without a comparison.
-
-    If only labels were compared, the clause counts the labels where each system is better.
+    """Return a clause about the difference in the first headline measure; "" without a comparison. If only labels
+    were compared, the clause counts the labels where each system is better.
     """
     if not (comparison := report.get("comparison")):
         return ""

@@ -2,10 +2,9 @@
 
     <KIND>/<language>.<split>      NER/en.train; a blank line follows each record
 
-If the kind names a field with tokens, the record's tokens are used. Otherwise, tokens are words and other characters;
-in scripts without spaces, each character is a token. The first token of a span is tagged B, the others I. Of
-overlapping spans, the longest is kept. A span that begins or ends within a token is widened to the whole token, and
-counted.
+The kind can name a field with the tokens. Otherwise, tokens are words and other characters; in scripts without spaces,
+each character is a token. The first token of a span is tagged B, the others I. Of overlapping spans, the longest is
+kept. A span that begins or ends within a token is widened to the whole token, and counted.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
