@@ -49,10 +49,10 @@ class Progress:
     """Receives an action's progress. This base class ignores it; subclasses show it in the terminal or on a page."""
 
     def begin(self, total: int | None, unit: str) -> None:
-        """Announce the amount of work. In a command, the progress bar appears at the next call of `advance`.
+        """Announce the amount of work. In a command, the progress bar appears on the next call to `advance`.
 
         total: amount of work; None if unknown
-        unit: unit of the amount: "B" for bytes, or a noun such as "post" or "unit"
+        unit: what is counted: "B" for bytes, or a noun such as "post" or "unit"
         """
 
     def advance(self, count: int = 0) -> None:

@@ -125,7 +125,7 @@ def _import(project: Project, name: str, values: Values, progress: Progress) -> 
                     for action, inputs in _steps(project, folder, name, values)
                 ]
         except BaseException as error:
-            # The corpus's files are written before the task is opened. Without the task, they must not remain.
+            # The corpus's files are written before the task is opened, so delete them if it isn't.
             listed = corpus_dir(name) / "rejects"
             if listed.is_dir():
                 shutil.copytree(listed, rejects)

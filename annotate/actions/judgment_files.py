@@ -238,7 +238,7 @@ def import_judgments(
     file cannot be read or too many rows are rejected.
 
     name: task name
-    labels: labels of a new task, the best grade first; if empty, the labels in the file
+    labels: labels of a new task, best grade first; if empty, the labels in the file
     pairs: whether each item compares two systems; for an existing task, its kind determines this
     columns: mapping from field to column of the file
     keep_repeats: whether to keep a worker's repeated answers to an item for analysis instead of rejecting them

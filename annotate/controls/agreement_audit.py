@@ -130,7 +130,7 @@ def contest_all(task: Task) -> dict[str, int]:
     return {label: contest(task, label) for label, audit in label_audits.items() if over_limit(task, audit)}
 
 
-# How often we assume that detectors are wrong when they agree. "Evaluating language identification performance" (2015)
+# The assumed share of wrong labels where the detectors agree. "Evaluating language identification performance" (2015)
 # reports "<1%".
 USUALLY_WRONG = 0.01
 

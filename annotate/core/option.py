@@ -229,7 +229,7 @@ class Option:
         return checked if self.several else checked[0]
 
     def check(self, value: Any) -> Any:
-        """Validate a parsed value and return it as it is stored, such as 2 instead of 2.0 annotators.
+        """Validate a parsed value, and return the value to store, such as 2 for 2.0 annotators.
 
         None is valid only as the default. It means that the value is decided later.
 

@@ -22,7 +22,7 @@ STAGES: dict[str, str] = {
 }
 # In these stages, a unit has its own label. A copy uses the label of the unit that it copies.
 WITH_LABEL = (AGREED, LABELLED)
-# In these stages, a unit needs no more work. A copy may still have no label, until the unit that it copies has one.
+# In these stages, a unit needs no more work. A copy has no label until the unit that it copies has one.
 FINISHED = (COPIED, AGREED, LABELLED, DISCARDED)
 WAITING = tuple(stage for stage in STAGES if stage not in FINISHED)
 

@@ -71,7 +71,7 @@ class Subject:
     def drew(self, name: str) -> bool:
         """Return whether this predictor drew the posts of a gold set.
 
-        name: name of the predictor that drew them, as name@version.
+        name: name of the predictor that drew the posts, as name@version.
         """
         return self.predictor is not None and self.full_name == name
 

@@ -65,7 +65,7 @@ class Stream:
         return (self.agreed.get(label, 0) + self.disputed.get(label, 0)) / self.posts
 
     def mistaken(self, language: str, label: str) -> float:
-        """Return the probability that a post outside the language `language` is in the language `label`."""
+        """Return the probability that a post that is not in `language` is in `label`."""
         other_share = 1 - self.share(language)
         return self.share(label) / other_share if other_share else 0.0
 
@@ -415,7 +415,7 @@ def _errors(
 
 
 class Reading(NamedTuple):
-    """The amount of reading, in posts.
+    """The number of posts to read.
 
     disputed, audits: number of posts for annotators.
     checks: number of these posts that an adjudicator decides again.

@@ -266,7 +266,7 @@ def _ends(
 ) -> list[Column]:
     """Return columns for the bounds and the middle of a range of days.
 
-    headings: column headings by the range's keys.
+    headings: column headings, keyed like the range.
     format_day: formats a number of days from the start of the forecast.
     """
 

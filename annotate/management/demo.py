@@ -236,7 +236,7 @@ def answer_of(annotator: Annotator, demo: DemoTask, unit: Unit, slips: float) ->
 
 
 def spread_times(annotator: Annotator, task: Task) -> None:
-    """Backdate an annotator's answers over the last hours, because all were created within seconds."""
+    """Spread an annotator's answers over the last few hours, because all were created within seconds."""
     answered = timezone.now() - timedelta(hours=4 * hash_order.uniform_number(LOTS, task.name, annotator.user.username))
     for judgment in annotator.judgments.filter(unit__task=task).order_by("-pk"):
         seconds = task.kind.seconds * (0.4 + hash_order.uniform_number(LOTS, "seconds", str(judgment.pk)))

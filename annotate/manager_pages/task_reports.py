@@ -52,7 +52,7 @@ from annotate.work.task_settings import is_extendable
 # Number of bootstrap replicates. Pages must be fast; `assay agreement` uses more.
 REPLICATES = 200
 HOUR = 3600  # seconds
-# Maximum number of listed units on which Dawid and Skene's model and the majority disagree.
+# Maximum number of units to list on which Dawid and Skene's model and the majority disagree.
 MOST = 20
 FEW_EXPORTS = 3  # maximum number of exports in a task's overview
 

@@ -97,7 +97,7 @@ class Field:
     """A field of a record.
 
     title_language: language of the title if it differs from the language of the page
-    parts: the field's parts, each a list of paragraphs; only fields of documents with several zones can have several
+    parts: the field's parts, each a list of paragraphs; a field has several only in documents with several zones
     """
 
     name: str

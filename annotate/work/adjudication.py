@@ -411,7 +411,7 @@ class BulkResult:
     """The result of settling several cases at once.
 
     settled: the new decisions.
-    refused: (case, error) pairs of cases that were not settled. `case` is None if the adjudicator can't see it now.
+    refused: (case, error) pairs of cases that were not settled. `case` is None if the adjudicator can no longer see it.
     """
 
     settled: list[Judgment] = field(default_factory=list)

@@ -69,7 +69,7 @@ def _entry_points(path: tuple[str, ...]) -> Any:
 
 
 def package_of(plug_in: object) -> str:
-    """Name a plug-in's package for messages, such as `The package assay-xyz`. Without a package, name its module."""
+    """Return how messages name a plug-in's package, such as `The package assay-xyz`, or its module if it has none."""
     module = type(plug_in).__module__
     for entry in (entry for group in GROUPS for entry in _entry_points((*sys.path,)).select(group=group)):
         if entry.dist and entry.module.partition(".")[0] == module.partition(".")[0]:

@@ -199,7 +199,7 @@ class Rankings(Iterable[Ranking]):
         return np.where(starts < ends, np.append(self.codes, np.int16(_NO_VOTE))[starts], np.int16(_NO_VOTE))
 
     def from_score(self, least: float) -> "Rankings":
-        """Return rankings in which a text has no languages if its first language has a score below `least`."""
+        """Return rankings in which texts have no language if their best score is below `least`."""
         if not least:
             return self
         lengths = np.diff(self.offsets)
@@ -341,7 +341,7 @@ def detect_fasttext(texts: Sequence[str], k: int) -> Rankings:
 
     for text, alone in zip(texts, letters_alone(texts), strict=True):
         results = predict(f"{text}\n", k, -1.0, "strict")
-        # Check the first words for a feature before the whole text, because they usually contain one.
+        # Look for a feature in the first few words before the whole text, because they usually contain one.
         end = alone.find(" ", _FIRST_WORDS)
         if results[0] == nothing or ((end < 0 or unknown(alone[:end])) and unknown(alone)):
             results = ()

@@ -497,7 +497,7 @@ def field_count(row: list[str]) -> str:
 
 
 UTF_8, UTF_16, WESTERN = "utf-8", "utf-16", "windows-1252"
-# Display names of encodings, by Python's names.
+# The names that we show for encodings, by their names in Python.
 ENCODINGS: Mapping[str, str] = {
     UTF_8: "UTF-8",
     UTF_16: "UTF-16",

@@ -203,7 +203,7 @@ def _one_publisher() -> Iterator[None]:
 
 
 def delete(name: str) -> None:
-    """Delete a corpus from object storage, starting with its manifest. It can be partly deleted already."""
+    """Delete a corpus from object storage, starting with its manifest. It may already be partly deleted."""
     with _explain_errors(f"deleting corpus {name}") as (store, root):
         with suppress(FileNotFoundError):
             store.delete_file(f"{root}/{name}{_SUFFIX}")

@@ -253,7 +253,7 @@ def _draw_batches(answers: Answers, seed: str) -> Iterator[tuple[EMState, Floats
 
 
 def _initial_posterior(answers: Answers, drawing: np.random.Generator, number: int) -> Floats:
-    """Return the initial posterior of one start, (U, K)."""
+    """Return a start's initial posterior, (U, K)."""
     if number < len(BETAS):
         return _vote_shares(answers)
     weights = drawing.standard_gamma(SHAPE, size=len(answers.annotators))
@@ -513,8 +513,7 @@ def fit_mace(answers: Answers, *, seed: str = "") -> Fit:
 
 def _mace_chances(counts: Floats, before: Floats) -> Floats:
     label = np.arange(counts.shape[1])
-    # A wrong answer is a guess, so its probability is the same for every true label that makes it wrong. We take it
-    # from the next label.
+    # A wrong answer is a guess, so its probability is the same for every other true label. Take the next label's.
     unknown = before[:, label, :, (label + 1) % len(label)].transpose(1, 0, 2)
     informed = np.maximum(0, np.einsum("alsl->als", counts) * (1 - unknown / np.einsum("alsl->als", before)))
     habits = counts.sum(axis=3) - informed

@@ -465,7 +465,7 @@ def in_recall(plain: Estimate, false_yes: float) -> Estimate:
 
 
 def in_precision(plain: Estimate, false_yes: float) -> Estimate:
-    """Widen the interval of precision to allow for a share `false_yes` of hits that are wrong."""
+    """Widen the precision's interval for the case that a share `false_yes` of the hits are wrong."""
     return _widen(plain, lambda value: (value * (1 - false_yes), value))
 
 

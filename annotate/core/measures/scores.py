@@ -339,7 +339,7 @@ class Point(NamedTuple):
     """A point of a risk-coverage curve.
 
     threshold: lowest confidence among the selected answers.
-    coverage: share of all units that is selected.
+    coverage: share of all units that are selected.
     accuracy: accuracy of the selected answers.
     """
 
@@ -365,9 +365,9 @@ class Threshold(NamedTuple):
     value: lowest score that was shown to reach the target; None if there is none.
     precision: precision of the units that score at or above the threshold. The low end of its interval is the tested
         bound.
-    recall: share of the units with the label that is selected. For whole answers, share of all units that are selected
+    recall: share of the label's units that are selected. For whole answers, share of all units that are selected
         and right.
-    coverage: share of all units that is selected.
+    coverage: share of all units that are selected.
     reason: why there is no threshold.
     """
 

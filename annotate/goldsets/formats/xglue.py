@@ -102,7 +102,7 @@ TASKS: Mapping[str, Sequence[XglueTask]] = {
         ],
     )
 }
-# Name in the files -> task, for readers.
+# The tasks by their names in the files.
 FORMS = {task.name: task for tasks in TASKS.values() for task in tasks}
 
 
