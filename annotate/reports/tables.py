@@ -21,7 +21,7 @@ from django.utils.text import slugify
 
 from annotate.kinds.interface_language import label_name
 from annotate.reports.numbers import NOT_MEASURED, count, estimate, percent
-from corpora.core.records import FORMULA
+from corpora.core.records import AS_TEXT, FORMULA
 
 # Kinds of columns. In a terminal, a `name` column is omitted if there is no room, and each `note` is listed below the
 # table. On a page, `short` has no line breaks, and `sentence` has a minimum width.
@@ -409,9 +409,6 @@ def are(number: int, one: str, several: str) -> str:
 
 
 # --- Tables as CSV, protected against formulas in a spreadsheet
-
-
-AS_TEXT = "'"  # prefix for text that a spreadsheet would run as a formula
 
 
 def as_csv(table: Table) -> str:
